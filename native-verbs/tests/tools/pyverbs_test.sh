@@ -7,19 +7,14 @@
 . "$(dirname "$0")/tools.sh"
 
 folder=$(dirname -- "$(readlink -f -- "$0")")/../pyverbs
-/usr/bin/python3 -c 'import pyverbs.device' 2>/dev/null || {
-  echo "python3-pyverbs is not installed" >&2
-  exit 77
-}
+/usr/bin/python3 -c 'import pyverbs.device' 2>/dev/null || skip "python3-pyverbs is not installed"
 
 # The package brings the tests as documentation, which small images leave out; then they come from the package file.
 package=/
 if [ ! -e /usr/share/doc/rdma-core/tests/run_tests.py ]; then
   package=$work/package
-  (cd "$work" && apt-get download -qq python3-pyverbs && dpkg-deb -x python3-pyverbs_*.deb "$package") >"$work/apt.log" 2>&1 || {
-    echo "the tests in python3-pyverbs cannot be had: $(tail -n 1 "$work/apt.log")" >&2
-    exit 77
-  }
+  (cd "$work" && apt-get download -qq python3-pyverbs && dpkg-deb -x python3-pyverbs_*.deb "$package") >"$work/apt.log" 2>&1 ||
+    skip "the tests in python3-pyverbs cannot be had: $(tail -n 1 "$work/apt.log")"
 fi
 cp -r "$package/usr/share/doc/rdma-core/tests" "$work/tests"
 gunzip -f "$work"/tests/*.gz 2>/dev/null || true

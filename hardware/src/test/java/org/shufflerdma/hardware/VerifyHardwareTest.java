@@ -51,16 +51,7 @@ class VerifyHardwareTest {
   }
 
   private Process measure(String faults, Path files, Path report) throws IOException {
-    return start(
-        faults,
-        "--device",
-        "soft",
-        "--size",
-        "40m",
-        "--dir",
-        files.toString(),
-        "--report",
-        report.toString());
+    return start(faults, sized("40m", files, "--report", report.toString()));
   }
 
   private Ended run(String... arguments) throws IOException, InterruptedException {
@@ -162,13 +153,13 @@ class VerifyHardwareTest {
   void fileOfAnotherProcessIsComparedAndMeasured() throws Exception {
     Path files = Files.createDirectory(directory.resolve("files"));
     Process serving =
-        startLogged("serving", "", small(files, "--serve", Integer.toString(freePorts())));
+        startLogged("serving", "", sized("8m", files, "--serve", Integer.toString(freePorts())));
     try {
       Path log = directory.resolve("serving");
       awaitText(serving, log, "start it on the other host now, with --peer ");
       String peer = Files.readString(log).replaceFirst("(?s).* --peer (\\S+).*", "$1");
       Path report = directory.resolve("report.txt");
-      Ended ended = run(small(files, "--report", report.toString(), "--peer", peer));
+      Ended ended = run(sized("8m", files, "--report", report.toString(), "--peer", peer));
       assertThat(ended.status()).as(ended.said()).isZero();
       assertThat(report)
           .content()
@@ -183,9 +174,9 @@ class VerifyHardwareTest {
     assertThat(files).isEmptyDirectory();
   }
 
-  private static String[] small(Path files, String... more) {
+  private static String[] sized(String size, Path files, String... more) {
     List<String> all =
-        new ArrayList<>(List.of("--device", "soft", "--size", "8m", "--dir", files.toString()));
+        new ArrayList<>(List.of("--device", "soft", "--size", size, "--dir", files.toString()));
     all.addAll(List.of(more));
     return all.toArray(new String[0]);
   }

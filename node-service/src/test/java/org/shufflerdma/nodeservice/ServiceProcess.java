@@ -196,10 +196,6 @@ public final class ServiceProcess {
     return process.pid();
   }
 
-  public boolean isAlive() {
-    return process.isAlive();
-  }
-
   /** The file of its settings, to start another one with the same. */
   public Path settings() {
     return conf;

@@ -98,12 +98,12 @@ public final class Connection {
   }
 
   public int queuePairNumber() {
-    return queuePair.number();
+    return queuePair.pair().number();
   }
 
   /** Asks the device for the attributes in force of the queue pair. */
   public QueuePairAttributes attributes() throws VerbsException {
-    return queuePair.attributes();
+    return queuePair.pair().attributes();
   }
 
   public boolean isOpen() {
@@ -261,7 +261,7 @@ public final class Connection {
     }
     try {
       stats.nativeCalls.increment();
-      int posted = queuePair.postReads(batch);
+      int posted = queuePair.pair().postReads(batch);
       stats.readsPosted.add(posted);
       stats.readsSignalled.increment();
     } catch (VerbsException e) {
@@ -306,7 +306,6 @@ public final class Connection {
     }
     if (status == WcStatus.SUCCESS) {
       long readNs = nowNs - list.postedNs;
-      stats.readBytesCompleted.add(list.totalBytes);
       stats.readTimes(list.totalBytes).record(readNs);
       state.succeeded(list.readsOf, readNs);
     } else {
@@ -429,7 +428,7 @@ public final class Connection {
       LOG.debug("The disconnect from {} failed", peer, e);
     }
     try {
-      queuePair.toError();
+      queuePair.pair().toError();
     } catch (IOException e) {
       LOG.warn("Queue pair {} to {} did not go to the error state", queuePairNumber(), peer, e);
     }

@@ -10,7 +10,6 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -24,9 +23,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class ConnectionPool {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
-
-  /** How often a caller that waits looks whether he still has to. */
-  private static final int LOOK_MS = 20;
 
   /** The steps of an attempt that wait for an answer, each for {@code connectTimeout} at most. */
   private static final int ANSWERS = 4;
@@ -62,27 +58,15 @@ public final class ConnectionPool {
     this.stats = stats;
   }
 
-  /** Waits for a connection like the other method, for a caller that wants it until the deadline. */
-  public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    return connect(peer, tcpAddress, () -> false, deadline);
-  }
-
   /**
    * Waits for the connection to a peer that {@link #begin} makes.
    *
    * @param tcpAddress of the peer's host, asked to tell a lost peer from one without RDMA; null if
    *     that is not known
-   * @param isCancelled whether the caller has no use for a connection any more; then it does not wait
-   *     any longer
    * @param deadline for a place; an attempt that has one takes its own time, which is bounded by {@code
    *     connectTimeout} for each answer and by what it takes to ask the peer's host by TCP
    */
-  public Connection connect(
-      PeerId peer,
-      @Nullable InetSocketAddress tcpAddress,
-      BooleanSupplier isCancelled,
-      Deadline deadline)
+  public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     PeerInterest interest = interestIn(peer, tcpAddress);
     try {
@@ -91,7 +75,7 @@ public final class ConnectionPool {
       while (connection == null) {
         Connecting attempt = begin(peer, tcpAddress, deadline);
         try {
-          await(attempt, isCancelled, deadline);
+          await(attempt, deadline);
         } finally {
           stats.connectionWaits.recordSince(startNs);
         }
@@ -107,19 +91,12 @@ public final class ConnectionPool {
   }
 
   /** An attempt has time of its own once it has a place, and tells best what is wrong. */
-  private void await(Connecting attempt, BooleanSupplier isCancelled, Deadline deadline)
+  private void await(Connecting attempt, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     long endingMs = (long) ANSWERS * settings.connectTimeoutMs() + 2 * Attempts.ASKING_MS;
-    Deadline patience = Deadline.afterMs(deadline.remainingMs() + endingMs);
-    while (!attempt.await(patience.atMostMs(LOOK_MS))) {
-      if (isCancelled.getAsBoolean()) {
-        throw new NoConnectionException(
-            attempt.peer(), PeerFailure.RESOURCES, "the caller gave up");
-      }
-      if (patience.expired()) {
-        throw new NoConnectionException(
-            attempt.peer(), PeerFailure.TIMEOUT, "the attempt to connect did not end in time");
-      }
+    if (!attempt.await(Deadline.afterMs(deadline.remainingMs() + endingMs))) {
+      throw new NoConnectionException(
+          attempt.peer(), PeerFailure.TIMEOUT, "the attempt to connect did not end in time");
     }
   }
 

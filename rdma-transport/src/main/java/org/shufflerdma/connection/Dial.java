@@ -341,7 +341,7 @@ final class Dial implements CmEventLoop.Handler {
     }
     Handshake.Reply verified = connector.handshake().checkReply(answer.privateData(), nonce, peer);
     try {
-      connecting.toReady(connector.setup());
+      connector.setup().initiatorReady(connecting.pair());
       of.establish();
     } catch (VerbsException | IllegalStateException e) {
       throw new NoConnectionException(peer, PeerFailure.RESOURCES, "not established", e);
@@ -489,7 +489,7 @@ final class Dial implements CmEventLoop.Handler {
       connector.stats().queuePairsNotDestroyed.increment();
       LOG.error(
           "Queue pair {} of a failed attempt to connect to {} could not be destroyed",
-          unused.number(),
+          unused.pair().number(),
           peer,
           e);
       return false;

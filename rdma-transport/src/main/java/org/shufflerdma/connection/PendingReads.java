@@ -67,10 +67,6 @@ final class PendingReads {
     return true;
   }
 
-  synchronized int size() {
-    return lists.length - freeCount;
-  }
-
   private void grow() {
     int before = lists.length;
     if (before == MAX_SLOTS) {

@@ -4,9 +4,7 @@ package org.shufflerdma.connection;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.shufflerdma.verbs.QueuePair;
-import org.shufflerdma.verbs.QueuePairAttributes;
 import org.shufflerdma.verbs.QueuePairCapabilities;
-import org.shufflerdma.verbs.ReadBatch;
 import org.shufflerdma.verbs.VerbsException;
 
 /**
@@ -14,18 +12,8 @@ import org.shufflerdma.verbs.VerbsException;
  * before it is created. They come back when it has been destroyed and the completions that it has left have been taken;
  * if it cannot be destroyed, they stay reserved. Any thread may call.
  */
-final class ReadQueuePair implements AutoCloseable {
-  private final QueuePair queuePair;
-  private final CompletionRoom.Entries entries;
-  private final CompletionPoller poller;
-
-  private ReadQueuePair(
-      QueuePair queuePair, CompletionRoom.Entries entries, CompletionPoller poller) {
-    this.queuePair = queuePair;
-    this.entries = entries;
-    this.poller = poller;
-  }
-
+record ReadQueuePair(QueuePair pair, CompletionRoom.Entries entries, CompletionPoller poller)
+    implements AutoCloseable {
   /** @param poller of the room's queue */
   static ReadQueuePair create(
       ConnectionId id, ProtectionDomain domain, CompletionRoom room, CompletionPoller poller)
@@ -34,9 +22,9 @@ final class ReadQueuePair implements AutoCloseable {
     boolean created = false;
     try {
       QueuePairCapabilities wanted = new QueuePairCapabilities(entries.count(), 1, 1, 1, 0);
-      QueuePair queuePair = id.createQueuePairForReads(domain, room.queue(), room.queue(), wanted);
+      QueuePair pair = id.createQueuePairForReads(domain, room.queue(), room.queue(), wanted);
       created = true;
-      return new ReadQueuePair(queuePair, entries, poller);
+      return new ReadQueuePair(pair, entries, poller);
     } finally {
       if (!created) {
         entries.close();
@@ -49,31 +37,10 @@ final class ReadQueuePair implements AutoCloseable {
     return entries.count();
   }
 
-  int number() {
-    return queuePair.number();
-  }
-
-  /** Moves it to the state in which READs can be posted. */
-  void toReady(QueuePairSetup setup) throws VerbsException {
-    setup.initiatorReady(queuePair);
-  }
-
-  QueuePairAttributes attributes() throws VerbsException {
-    return queuePair.attributes();
-  }
-
-  int postReads(ReadBatch batch) throws VerbsException {
-    return queuePair.postReads(batch);
-  }
-
-  void toError() throws VerbsException {
-    queuePair.toError();
-  }
-
   /** Destroys it. If that fails, it stays for good, and its entries with it. */
   @Override
   public void close() throws VerbsException {
-    queuePair.close();
+    pair.close();
     poller.afterAll(entries::close);
   }
 }

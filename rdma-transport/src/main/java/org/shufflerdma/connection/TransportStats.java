@@ -14,7 +14,6 @@ public final class TransportStats {
 
   public final LongAdder readsPosted = new LongAdder();
   public final LongAdder readsSignalled = new LongAdder();
-  public final LongAdder readBytesCompleted = new LongAdder();
 
   /** READs that failed; those that were flushed are not counted. */
   public final LongAdder readErrors = new LongAdder();

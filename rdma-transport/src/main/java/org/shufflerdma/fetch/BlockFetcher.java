@@ -160,13 +160,13 @@ public final class BlockFetcher implements AutoCloseable {
         fetch -> of.execute(peer, fetch::run));
   }
 
-  /** Makes a fetch whose blocks the calling task reads in its own thread; see {@link DirectFetch#open}. */
+  /** Makes a fetch whose blocks the calling task reads in its own thread; see {@link DirectFetch#DirectFetch}. */
   public DirectFetch direct(
       TaskFetches ofTask,
       List<PeerBlocks> peers,
       DirectFetch.Limits limits,
       Runnable whileWaiting) {
-    return DirectFetch.open(context, ofTask, peers, limits, whileWaiting);
+    return new DirectFetch(context, ofTask, peers, limits, whileWaiting);
   }
 
   /** Makes the only fetch of a task. */

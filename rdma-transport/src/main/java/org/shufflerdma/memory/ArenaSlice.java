@@ -27,10 +27,6 @@ public final class ArenaSlice implements AutoCloseable {
     return chunk.rkey();
   }
 
-  public synchronized int lengthBytes() {
-    return lengthBytes;
-  }
-
   /** Zeroed when the slice was allocated; not to be touched after close. */
   public synchronized ByteBuffer buffer() {
     if (lengthBytes == 0) {

@@ -3,7 +3,6 @@ package org.shufflerdma.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -17,7 +16,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntSupplier;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
@@ -59,17 +57,15 @@ class ConnectionPoolTest {
   }
 
   private Connection connect(RdmaTransport to) throws Exception {
-    PeerId peer = TestTransports.peerOf(to == first ? "first" : "second", to);
-    return reader.connections().connect(peer, null, Deadline.afterMs(20_000));
+    return TestTransports.connect(reader, peerOf(to));
   }
 
-  private PeerFailure failureTo(RdmaTransport to) throws Exception {
-    try {
-      connect(to);
-      throw new AssertionError("connected");
-    } catch (NoConnectionException e) {
-      return e.failure();
-    }
+  private PeerId peerOf(RdmaTransport to) {
+    return TestTransports.peerOf(to == first ? "first" : "second", to);
+  }
+
+  private PeerFailure failureTo(RdmaTransport to) {
+    return TestTransports.refusal(reader, peerOf(to), null).failure();
   }
 
   private static void awaitConnections(RdmaTransport transport, int count) throws Exception {
@@ -149,15 +145,11 @@ class ConnectionPoolTest {
       connectAndBreak();
     }
     List<RegisteredBuffer> all = takeAllBuffers();
-    PeerId peer = TestTransports.peerOf("first", first);
     Deadline deadline = Deadline.afterMs(20_000);
     PeerFailure failure = PeerFailure.BREAKER;
     while (failure == PeerFailure.BREAKER && !deadline.expired()) {
       TimeUnit.MILLISECONDS.sleep(10);
-      failure = catchThrowableOfType(
-              NoConnectionException.class,
-              () -> reader.connections().connect(peer, null, Deadline.afterMs(20_000)))
-          .failure();
+      failure = failureTo(first);
     }
     assertThat(failure).isEqualTo(PeerFailure.RESOURCES);
     all.forEach(RegisteredBuffer::release);
@@ -278,26 +270,6 @@ class ConnectionPoolTest {
       assertThat(toThird.get(20, TimeUnit.SECONDS).isOpen()).isTrue();
       assertThat(reader.stats().connectionsOpened.sum()).isEqualTo(3);
       assertThat(reader.stats().connectionsEvicted.sum()).isEqualTo(2);
-    }
-  }
-
-  @Test
-  void aCallerThatGivesUpLeavesTheLine() throws Exception {
-    openReader(Map.of("maxConnections", 1));
-    AtomicBoolean cancelled = new AtomicBoolean();
-    PeerId peer = TestTransports.peerOf("second", second);
-    FutureTask<Connection> givesUp = new FutureTask<>(
-        () -> reader.connections().connect(peer, null, cancelled::get, Deadline.afterMs(60_000)));
-    try (RdmaTransport third = TestTransports.open("second")) {
-      ReadsInUse reads = new ReadsInUse(connect(first));
-      new Thread(givesUp).start();
-      Future<Connection> behind = connectInBackground(third);
-      cancelled.set(true);
-      assertThatThrownBy(() -> givesUp.get(20, TimeUnit.SECONDS))
-          .hasMessageContaining("the caller gave up");
-      reads.end();
-      assertThat(behind.get(20, TimeUnit.SECONDS).isOpen()).isTrue();
-      assertThat(reader.stats().connectFailures.sum()).isZero();
     }
   }
 
@@ -466,12 +438,16 @@ class ConnectionPoolTest {
     PeerId peer = TestTransports.peerOf("second", second);
     PeerInterest interest = reader.connections().interestIn(peer, null);
     Connecting attempt = reader.connections().begin(peer, null, Deadline.afterMs(60_000));
-    interest.close();
-    assertThat(attempt.await(Deadline.afterMs(20_000))).isTrue();
-    attempt.throwRefusal(); // there is none
-    assertThat(attempt.connection()).isNull();
-    assertThat(reader.stats().connectFailures.sum()).isZero();
-    reads.end();
+    try (RdmaTransport third = TestTransports.open("second")) {
+      Future<Connection> behind = connectInBackground(third);
+      interest.close();
+      assertThat(attempt.await(Deadline.afterMs(20_000))).isTrue();
+      attempt.throwRefusal(); // there is none
+      assertThat(attempt.connection()).isNull();
+      reads.end();
+      assertThat(behind.get(20, TimeUnit.SECONDS).isOpen()).isTrue();
+      assertThat(reader.stats().connectFailures.sum()).isZero();
+    }
   }
 
   /** The host of the peer that fell silent is asked first, which takes longer than the first look at attempts. */
@@ -488,10 +464,8 @@ class ConnectionPoolTest {
       mute.listen(8);
       InetSocketAddress answering = new InetSocketAddress(
           InetAddress.getLoopbackAddress(), 1); // refuses TCP, which is an answer
-      NoConnectionException refused = catchThrowableOfType(
-          NoConnectionException.class,
-          () -> reader.connections().connect(peer, answering, Deadline.afterMs(20_000)));
-      assertThat(refused.failure()).isEqualTo(PeerFailure.TIMEOUT);
+      assertThat(TestTransports.refusal(reader, peer, answering).failure())
+          .isEqualTo(PeerFailure.TIMEOUT);
       reader.close();
     }
   }

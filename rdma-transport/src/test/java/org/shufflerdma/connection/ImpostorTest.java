@@ -2,7 +2,6 @@
 package org.shufflerdma.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.net.InetSocketAddress;
 import java.util.function.UnaryOperator;
@@ -10,7 +9,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.CmEvent;
 import org.shufflerdma.verbs.CmEventType;
@@ -71,11 +69,8 @@ class ImpostorTest {
       }
     });
     impostor.start();
-    NoConnectionException refusal = catchThrowableOfType(
-        NoConnectionException.class,
-        () -> client.connections().connect(peer, null, Deadline.afterMs(20_000)));
+    NoConnectionException refusal = TestTransports.refusal(client, peer, null);
     impostor.join();
-    assertThat(refusal).isNotNull();
     assertThat(client.stats().readsPosted.sum())
         .as("READs of the impostor's memory")
         .isZero();

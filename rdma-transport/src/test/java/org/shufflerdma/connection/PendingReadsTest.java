@@ -24,9 +24,7 @@ class PendingReadsTest {
   void open() throws Exception {
     owner = TestTransports.open("owner");
     transport = TestTransports.open("reader");
-    connection = transport
-        .connections()
-        .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(60_000));
+    connection = TestTransports.connect(transport, TestTransports.peerOf("owner", owner));
     sink = transport.buffers().acquire(1, Deadline.afterMs(0));
   }
 
@@ -82,6 +80,5 @@ class PendingReadsTest {
       assertThat(pending.find(wrIds.get(i))).isSameAs(lists.get(i));
       assertThat(pending.remove(wrIds.get(i))).isTrue();
     }
-    assertThat(pending.size()).isZero();
   }
 }

@@ -38,7 +38,7 @@ class QueuePairFaultTest {
     RdmaTransport reader = TestTransports.open("reader");
     PeerId peer = TestTransports.peerOf("owner", owner);
     FaultControl.own().say("set create_qp:errno=ENOMEM,count=all");
-    NoConnectionException refusal = refusal(reader, peer);
+    NoConnectionException refusal = TestTransports.refusal(reader, peer, null);
     boolean isNamed = String.valueOf(refusal.getCause()).contains("ibv_create_qp_ex failed");
     System.out.println("not created: " + refusal.failure()
         + (isNamed ? " by ibv_create_qp_ex" : " by " + refusal) + reserved(reader));
@@ -47,7 +47,7 @@ class QueuePairFaultTest {
     FaultControl.own().say("set destroy_qp:errno=EBUSY,count=all");
     FaultControl.own()
         .say("set cm_event:type=CONNECT_RESPONSE,event=UNREACHABLE,errno=ECONNREFUSED");
-    PeerFailure failure = refusal(reader, peer).failure();
+    PeerFailure failure = TestTransports.refusal(reader, peer, null).failure();
     System.out.println("of an attempt: " + failure + reserved(reader) + notDestroyed(reader));
 
     Connection connection = reader.connections().connect(peer, null, Deadline.afterMs(20_000));
@@ -55,16 +55,6 @@ class QueuePairFaultTest {
     Await.atMost(20_000, () -> reader.outboundConnections() == 0);
     reader.poller().poll();
     System.out.println("of a connection:" + reserved(reader).substring(1) + notDestroyed(reader));
-  }
-
-  private static NoConnectionException refusal(RdmaTransport reader, PeerId peer)
-      throws InterruptedException {
-    try {
-      reader.connections().connect(peer, null, Deadline.afterMs(20_000));
-      throw new AssertionError("connected");
-    } catch (NoConnectionException e) {
-      return e;
-    }
   }
 
   private static String reserved(RdmaTransport reader) {

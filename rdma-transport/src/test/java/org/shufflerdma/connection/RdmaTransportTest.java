@@ -3,7 +3,6 @@ package org.shufflerdma.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -96,13 +95,6 @@ class RdmaTransportTest {
       threads.shutdownNow();
     }
     assertThat(owner.stats().connectionsAccepted.sum()).isEqualTo(1);
-  }
-
-  @Test
-  void aPeerCanReadButNeverWrite() throws Exception {
-    Connection connection = connect();
-    assertThat(connection.attributes().access()).isZero();
-    TestTransports.assertReads(connection, owner, reader, 1);
   }
 
   @Test
@@ -348,10 +340,7 @@ class RdmaTransportTest {
 
   private static PeerFailure failureOf(
       RdmaTransport transport, PeerId to, @Nullable InetSocketAddress tcpAddress) {
-    NoConnectionException e = catchThrowableOfType(
-        NoConnectionException.class,
-        () -> transport.connections().connect(to, tcpAddress, Deadline.afterMs(20_000)));
-    return e.failure();
+    return TestTransports.refusal(transport, to, tcpAddress).failure();
   }
 
   @Test
@@ -398,9 +387,7 @@ class RdmaTransportTest {
           i++) { // its own shortage is not the peer's fault
         assertThat(failureOf(poor, peer, null)).isEqualTo(PeerFailure.RESOURCES);
       }
-      NoConnectionException refused = catchThrowableOfType(
-          NoConnectionException.class,
-          () -> poor.connections().connect(peer, null, Deadline.afterMs(20_000)));
+      NoConnectionException refused = TestTransports.refusal(poor, peer, null);
       assertThat(refused.failure()).isEqualTo(PeerFailure.RESOURCES);
       assertThat(refused).hasMessageContaining("no fetch buffer can have ");
     }

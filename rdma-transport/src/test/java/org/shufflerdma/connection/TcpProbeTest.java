@@ -55,15 +55,6 @@ class TcpProbeTest {
   }
 
   @Test
-  void silenceOfANamedHostIsNone() throws Exception {
-    try (SilentPort port = SilentPort.open()) {
-      InetSocketAddress named = InetSocketAddress.createUnresolved(
-          port.address().getAddress().getHostAddress(), port.address().getPort());
-      assertThat(TcpProbe.isAnswered(TcpProbe.resolve(named))).isFalse();
-    }
-  }
-
-  @Test
   void aHostWithoutAddressIsNotHeldToBeSilent() {
     InetSocketAddress named = InetSocketAddress.createUnresolved("nowhere.invalid", 1);
     assertThat(TcpProbe.isAnswered(TcpProbe.resolve(named))).isTrue();

@@ -2,6 +2,7 @@
 package org.shufflerdma.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.io.IOException;
 import java.lang.reflect.RecordComponent;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.RdmaSettings;
@@ -125,6 +127,16 @@ public final class TestTransports {
   static Connection connect(RdmaTransport from, PeerId to)
       throws NoConnectionException, InterruptedException {
     return from.connections().connect(to, null, Deadline.afterMs(CONNECT_TIMEOUT_MS));
+  }
+
+  /** The refusal of a connect that must not succeed. */
+  static NoConnectionException refusal(
+      RdmaTransport from, PeerId to, @Nullable InetSocketAddress tcpAddress) {
+    Deadline deadline = Deadline.afterMs(CONNECT_TIMEOUT_MS);
+    NoConnectionException refusal = catchThrowableOfType(
+        NoConnectionException.class, () -> from.connections().connect(to, tcpAddress, deadline));
+    assertThat(refusal).as("no connection").isNotNull();
+    return refusal;
   }
 
   /** Breaks the connection to a peer, as if it were the watchdog. */

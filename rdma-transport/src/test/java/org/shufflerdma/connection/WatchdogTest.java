@@ -17,7 +17,6 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
-import org.shufflerdma.memory.RegisteredBuffer;
 
 /** Connections whose hosts never answer, held up and let go by the test. */
 @Timeout(60)
@@ -68,7 +67,7 @@ class WatchdogTest {
 
   private Connection connect(String executorId, RdmaTransport to) throws Exception {
     PeerId peer = TestTransports.peerOf(executorId, to);
-    return reader.connections().connect(peer, null, Deadline.afterMs(20_000));
+    return TestTransports.connect(reader, peer);
   }
 
   private void resume() {
@@ -79,14 +78,8 @@ class WatchdogTest {
 
   /** Posts a READ whose completion is not taken. */
   private AwaitedCompletion holdUp() throws Exception {
-    ArenaSlice record = arena.allocate(64);
-    List<Read> one = List.of(new Read(record.address(), record.rkey(), 64, 0));
-    RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(5_000));
-    AwaitedCompletion read = new AwaitedCompletion();
     paused = new PausedPoller(reader);
-    connection.post(one, sink, read, Deadline.afterMs(5_000));
-    sink.release();
-    return read;
+    return TestTransports.post(reader, connection, arena.allocate(64), 64, 5_000);
   }
 
   private void lookUntilProbed() throws Exception {
@@ -100,11 +93,8 @@ class WatchdogTest {
   /** Posts so many READs whose buffers nobody else holds. */
   private void abandon(Connection to, RegisteredArena remote, int reads) throws Exception {
     ArenaSlice record = remote.allocate(ZOMBIE_BYTES);
-    List<Read> one = List.of(new Read(record.address(), record.rkey(), ZOMBIE_BYTES, 0));
     for (int i = 0; i < reads; i++) {
-      RegisteredBuffer sink = reader.buffers().acquire(ZOMBIE_BYTES, Deadline.afterMs(5_000));
-      to.post(one, sink, new AwaitedCompletion(), Deadline.afterMs(5_000));
-      sink.release();
+      TestTransports.post(reader, to, record, ZOMBIE_BYTES, 5_000);
     }
   }
 

@@ -4,7 +4,6 @@ package org.shufflerdma.fetch;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -34,12 +33,7 @@ class AbandonedReadsTest {
         "SOFTVERBS_PATH", "wire",
         "SOFTVERBS_FAULT", "frame:op=READ_DATA,delay=20000,min_length=70000,count=all");
     try (Jvm jvm = Jvm.start(
-        System.getProperty("java.class.path"),
-        List.of("-Xmx128m"),
-        environment,
-        AbandonedReads.class.getName(),
-        directory.toString(),
-        String.valueOf(blocks))) {
+        environment, AbandonedReads.class, directory.toString(), String.valueOf(blocks))) {
       return jvm.awaitLine("connection: ");
     }
   }

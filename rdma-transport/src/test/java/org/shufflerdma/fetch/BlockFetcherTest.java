@@ -9,72 +9,17 @@ import java.nio.channels.Channels;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
-import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TcpReason;
-import org.shufflerdma.verbs.OnSoftDevice;
-import org.shufflerdma.verbs.SoftCounters;
 import org.shufflerdma.verbs.TestDevice;
 
 /** Blocks that arrive, in memory and streamed. */
 @Timeout(120)
 class BlockFetcherTest extends FetcherScene {
-  @Test
-  void blocksOfSeveralMapOutputsAreDeliveredWhole() throws Exception {
-    TestMapOutput first = publish(1, 1000, 0, 5_000_000, 17);
-    TestMapOutput second = publish(2, 64, 65_536, 1, 1 << 20);
-    List<BlockRequest> blocks = List.of(
-        first.block(0, 0, 1),
-        first.block(1, 1, 3),
-        first.block(2, 2, 3),
-        first.block(3, 3, 4),
-        second.block(4, 0, 4));
-    assertDelivered(fetch(blocks), blocks);
-    assertThat(fetcher.stats().bytesDelivered.sum()).isEqualTo(1000 + 10_000_017 + 1_114_177);
-  }
-
-  @Test
-  @OnSoftDevice("counts work requests")
-  void sixtyFourSmallBlocksNeedAtMostOneSignalledWorkRequestInEight() throws Exception {
-    List<BlockRequest> blocks = oneBlockOfEach(64, 10_000);
-    fetch(blocks.subList(0, 1));
-    SoftCounters start = TestTransports.verbs().softCounters();
-    assertDelivered(fetch(blocks), blocks);
-    SoftCounters end = TestTransports.verbs().softCounters();
-    long posted = end.sendWrPosted() - start.sendWrPosted();
-    long signalled = end.sendWrSignalled() - start.sendWrSignalled();
-    assertThat(posted).isGreaterThanOrEqualTo(64);
-    assertThat(signalled).isBetween(1L, posted / 8);
-  }
-
-  @Test
-  void eightThreadsShareOneQueuePair() throws Exception {
-    List<BlockRequest> blocks = oneBlockOfEach(16, 100_000);
-    ExecutorService threads = Executors.newFixedThreadPool(8);
-    try {
-      List<Callable<CollectingListener>> fetches = new ArrayList<>();
-      for (int i = 0; i < 64; i++) {
-        fetches.add(() -> fetch(blocks));
-      }
-      for (Future<CollectingListener> fetch : threads.invokeAll(fetches)) {
-        assertDelivered(fetch.get(), blocks);
-      }
-    } finally {
-      threads.shutdownNow();
-    }
-    assertThat(reader.stats().connectionsOpened.sum()).isEqualTo(1);
-    assertThat(reader.outboundConnections()).isEqualTo(1);
-    assertThat(owner.inboundConnections()).isEqualTo(1);
-  }
-
   @Test
   void aDeletedFileIsReadAsItWas() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);

@@ -29,7 +29,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -436,25 +435,11 @@ class StagedFetchTest {
     assertThat(owner.staging.stats().readersAccepted.sum()).isEqualTo(1);
   }
 
-  @Test
-  void memoryThatNobodyUsesIsGivenBack() throws Exception {
-    reopenOwnerThatIsSoonIdle();
-    List<Block> blocks = oneBlockOfEach(5, 5_000);
-    assertRead(reader.read(of(blocks)), blocks);
-    Await.atMost(20_000, () -> owner.staging.registeredBytes() == 0);
-    assertThat(owner.staging.registeredBytes()).isZero();
-    assertRead(reader.read(of(blocks)), blocks);
-  }
-
-  private void reopenOwnerThatIsSoonIdle() throws Exception {
-    owner.close();
-    owner = new Node("owner", 16 * SLAB_BYTES, POOL_BYTES, SOON_IDLE_MS);
-  }
-
   /** The owner takes its memory back meanwhile, and a part of the large block has not been asked for. */
   @Test
   void aTaskThatIsBusyForLongGetsItsBlocksNevertheless() throws Exception {
-    reopenOwnerThatIsSoonIdle();
+    owner.close();
+    owner = new Node("owner", 16 * SLAB_BYTES, POOL_BYTES, SOON_IDLE_MS);
     commit(1, 100, 10 * LOAN_BYTES);
     List<Block> blocks = List.of(new Block(1, 0, 1), new Block(1, 1, 2));
     PeerBlocks small = of(blocks.subList(0, 1));

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -30,12 +29,7 @@ class FailedDeregistrationTest {
   void whatStaysRegisteredStillCounts() throws Exception {
     Map<String, String> environment =
         Map.of("SOFTVERBS_FAULT", "dereg_mr:errno=EBUSY,min_length=" + 4 * PAGE);
-    try (Jvm jvm = Jvm.start(
-        System.getProperty("java.class.path"),
-        List.of("-Xmx128m"),
-        environment,
-        FailedDeregistrationTest.class.getName(),
-        directory.toString())) {
+    try (Jvm jvm = Jvm.start(environment, FailedDeregistrationTest.class, directory.toString())) {
       assertThat(jvm.awaitLine("the last is refused: ")).isEqualTo("BUDGET");
     }
   }

@@ -80,6 +80,20 @@ class MapOutputRegistryTest {
         transport.protectionDomain(), arena, TestTransports.seal(), graceMs, nowNs::get);
   }
 
+  private MapOutputRegistry registry(
+      ProcessLimits limits, long graceMs, Predicate<Path> diskIsLow, int closeMs) {
+    return new MapOutputRegistry(
+        transport.protectionDomain(),
+        arena,
+        OutputPaging.PINNED,
+        limits,
+        TestTransports.seal(),
+        graceMs,
+        nowNs::get,
+        diskIsLow,
+        closeMs);
+  }
+
   private MapOutputRegistry registry(int outputPages, long graceMs) throws IOException {
     arena.close();
     openArena(outputPages * PAGE);
@@ -174,14 +188,6 @@ class MapOutputRegistryTest {
   }
 
   @Test
-  void outputLargerThanAllThatMayBeRegisteredIsRefused() throws Exception {
-    try (MapOutputRegistry registry = registry(2, NO_GRACE)) {
-      assertRefused(registry, output(1, 2 * PAGE + 1), UnpublishedReason.BUDGET);
-      assertThat(regions()).isZero();
-    }
-  }
-
-  @Test
   void noRegisteredOutputMakesRoomForAnother() throws Exception {
     try (MapOutputRegistry registry = registry(4, NO_GRACE)) {
       List<PublishedOutput> first = publish(registry, 1, 3);
@@ -250,16 +256,7 @@ class MapOutputRegistryTest {
   /** Of eight, two may be those of outputs. */
   private void assertBound(ProcessLimits limits, int costOfOutput) throws Exception {
     assumeThat(costOfOutput).as("this device keeps one for each output").isEqualTo(1);
-    try (MapOutputRegistry registry = new MapOutputRegistry(
-        transport.protectionDomain(),
-        arena,
-        OutputPaging.PINNED,
-        limits,
-        TestTransports.seal(),
-        NO_GRACE,
-        nowNs::get,
-        path -> false,
-        CLOSE_MS)) {
+    try (MapOutputRegistry registry = registry(limits, NO_GRACE, path -> false, CLOSE_MS)) {
       publish(registry, 1, 2);
       assertRefused(registry, outputOf(2, 0, PAGE), UnpublishedReason.DESCRIPTORS);
       try (MapOutputRegistry.Use use = registry.use(2)) {
@@ -287,16 +284,8 @@ class MapOutputRegistryTest {
     assumeThat(costOfOutput().keepsFile()).as("this device keeps deleted files").isTrue();
     AtomicBoolean low = new AtomicBoolean();
     Predicate<Path> diskIsLow = asked -> asked.equals(directory) && low.get();
-    try (MapOutputRegistry registry = new MapOutputRegistry(
-        transport.protectionDomain(),
-        arena,
-        OutputPaging.PINNED,
-        ProcessLimits.read(),
-        TestTransports.seal(),
-        ENDLESS_GRACE,
-        nowNs::get,
-        diskIsLow,
-        CLOSE_MS)) {
+    try (MapOutputRegistry registry =
+        registry(ProcessLimits.read(), ENDLESS_GRACE, diskIsLow, CLOSE_MS)) {
       registry.publish(outputOf(1, 1, 100));
       registry.publish(outputOf(2, 1, 50));
       registry.removeShuffle(1);
@@ -347,16 +336,7 @@ class MapOutputRegistryTest {
 
   @Test
   void aRegistrationThatOutlastsTheStopTouchesNothingThatIsGone() throws Exception {
-    MapOutputRegistry registry = new MapOutputRegistry(
-        transport.protectionDomain(),
-        arena,
-        OutputPaging.PINNED,
-        ProcessLimits.read(),
-        TestTransports.seal(),
-        NO_GRACE,
-        nowNs::get,
-        path -> false,
-        10);
+    MapOutputRegistry registry = registry(ProcessLimits.read(), NO_GRACE, path -> false, 10);
     HeldUpFile file = new HeldUpFile(output(1, PAGE));
     FutureTask<PublishedOutput> publication = new FutureTask<>(() -> registry.publish(file.output));
     new Thread(publication).start();
@@ -457,14 +437,6 @@ class MapOutputRegistryTest {
       registry.publish(output(2, 10));
       assertThat(registry.registeredBytes()).isEqualTo(10);
     }
-  }
-
-  @Test
-  void closedRegistryPublishesNothing() throws Exception {
-    MapOutputRegistry registry = registry(NO_GRACE);
-    registry.close();
-    assertRefused(registry, output(1, 10), UnpublishedReason.CLOSED);
-    assertThat(regions()).isZero();
   }
 
   private static void assertRefused(

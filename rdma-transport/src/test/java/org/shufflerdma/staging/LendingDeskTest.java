@@ -35,6 +35,9 @@ class LendingDeskTest {
   private final StagingStats stats = new StagingStats();
   private RdmaTransport transport;
 
+  /** The steps that workers would take, which the test takes when it likes. */
+  private final Queue<Runnable> workers = new ArrayDeque<>();
+
   @BeforeEach
   void open() throws Exception {
     transport = TestTransports.open("owner");
@@ -45,7 +48,7 @@ class LendingDeskTest {
     transport.close();
   }
 
-  private LendingDesk desk(StagingBudget budget, int idleMs, int leaseMs, Queue<Runnable> workers) {
+  private LendingDesk desk(StagingBudget budget, int idleMs, int leaseMs) {
     StagingSettings settings = new StagingSettings(
         budget.maxBytes(), LOAN_BYTES, SLAB_BYTES, REQUESTS, 1, 5_000, idleMs, leaseMs);
     return new LendingDesk(transport.protectionDomain(), settings, budget, stats, workers::add);
@@ -117,7 +120,7 @@ class LendingDeskTest {
     }
   }
 
-  private static void run(Queue<Runnable> workers) {
+  private void runWorkers() {
     Runnable step;
     while ((step = workers.poll()) != null) {
       step.run();
@@ -126,8 +129,7 @@ class LendingDeskTest {
 
   @Test
   void noneGetsASecondLoanWhileAnotherHasNone() throws Exception {
-    Queue<Runnable> workers = new ArrayDeque<>();
-    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS, workers)) {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS)) {
       Reader first = new Reader("first", desk, workers);
       Reader second = new Reader("second", desk, workers);
       Reader third = new Reader("third", desk, workers);
@@ -144,7 +146,7 @@ class LendingDeskTest {
       List<List<Integer>> held = new ArrayList<>();
       for (long i = 1; i <= LOANS; i++) {
         first.giveBack(i);
-        run(workers);
+        runWorkers();
         held.add(List.of(first.held(), second.held(), third.held()));
       }
       assertThat(held)
@@ -156,8 +158,7 @@ class LendingDeskTest {
 
   @Test
   void whatIsNotNeededIsLentToOthersAtOnce() throws Exception {
-    Queue<Runnable> workers = new ArrayDeque<>();
-    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS, workers)) {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS)) {
       List<Reader> readers = new ArrayList<>();
       for (int i = 0; i < 50; i++) {
         Reader reader = new Reader("reader-" + i, desk, workers);
@@ -173,8 +174,7 @@ class LendingDeskTest {
   /** The reader has other uses for its places than requests that nobody wants any more. */
   @Test
   void requestsThatAreNotWantedAnyMoreCountNoMore() throws Exception {
-    Queue<Runnable> workers = new ArrayDeque<>();
-    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS, workers)) {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS)) {
       Reader reader = new Reader("reader", desk, workers);
       List<LendingDesk.Loan> unwanted = new ArrayList<>();
       for (int turn = 0; turn < 2; turn++) {
@@ -199,10 +199,9 @@ class LendingDeskTest {
   /** One slab for two servers, both of which always have somebody who waits. */
   @Test
   void serversTakeTurnsWithTheirLastMemory() throws Exception {
-    Queue<Runnable> workers = new ArrayDeque<>();
     StagingBudget budget = new StagingBudget(SLAB_BYTES);
-    try (LendingDesk one = desk(budget, LONG_MS, LONG_MS, workers);
-        LendingDesk two = desk(budget, LONG_MS, LONG_MS, workers)) {
+    try (LendingDesk one = desk(budget, LONG_MS, LONG_MS);
+        LendingDesk two = desk(budget, LONG_MS, LONG_MS)) {
       Reader ofOne = new Reader("one", one, workers);
       Reader ofTwo = new Reader("two", two, workers);
       long id = 0;
@@ -222,7 +221,7 @@ class LendingDeskTest {
         }
         one.look();
         two.look();
-        run(workers);
+        runWorkers();
       }
       assertThat(ofOne.held()).isEqualTo(1);
     }
@@ -230,8 +229,7 @@ class LendingDeskTest {
 
   @Test
   void whatAReaderKeepsComesBackWhenItsLeaseIsOver() throws Exception {
-    Queue<Runnable> workers = new ArrayDeque<>();
-    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, 50, workers)) {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, 50)) {
       Reader keeps = new Reader("keeps", desk, workers);
       for (long i = 1; i <= LOANS; i++) {
         keeps.ask(LOAN_BYTES);
@@ -244,7 +242,7 @@ class LendingDeskTest {
       Deadline deadline = Deadline.afterMs(10_000);
       while (other.held() == 0 && !deadline.expired()) {
         desk.look();
-        run(workers);
+        runWorkers();
       }
       assertThat(other.held()).isEqualTo(1);
       assertThat(stats.loansOverdue.sum()).isBetween(1L, (long) LOANS);
@@ -253,10 +251,9 @@ class LendingDeskTest {
 
   @Test
   void aServerWithoutMemoryGetsSomeOfAnother() throws Exception {
-    Queue<Runnable> workers = new ArrayDeque<>();
     StagingBudget budget = new StagingBudget(2L * SLAB_BYTES);
-    try (LendingDesk one = desk(budget, LONG_MS, LONG_MS, workers);
-        LendingDesk two = desk(budget, LONG_MS, LONG_MS, workers)) {
+    try (LendingDesk one = desk(budget, LONG_MS, LONG_MS);
+        LendingDesk two = desk(budget, LONG_MS, LONG_MS)) {
       Reader ofOne = new Reader("one", one, workers);
       for (long i = 1; i <= 2 * LOANS; i++) {
         ofOne.ask(LOAN_BYTES);
@@ -271,7 +268,7 @@ class LendingDeskTest {
       }
       one.look();
       two.look();
-      run(workers);
+      runWorkers();
       assertThat(ofTwo.held()).isEqualTo(1);
       assertThat(one.registeredBytes()).isEqualTo(SLAB_BYTES);
     }
@@ -279,8 +276,7 @@ class LendingDeskTest {
 
   @Test
   void memoryThatNobodyUsesIsGivenUp() throws Exception {
-    Queue<Runnable> workers = new ArrayDeque<>();
-    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), 20, LONG_MS, workers)) {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), 20, LONG_MS)) {
       Reader reader = new Reader("reader", desk, workers);
       reader.ask(LOAN_BYTES);
       reader.fill(1, 100);
@@ -299,10 +295,9 @@ class LendingDeskTest {
   void noMemoryIsLentTwiceAndEveryRequestIsServed() throws Exception {
     long seed = Long.getLong("staging.seed", new Random().nextLong());
     Random random = new Random(seed);
-    Queue<Runnable> workers = new ArrayDeque<>();
     StagingBudget budget = new StagingBudget(2L * SLAB_BYTES);
     List<Reader> readers = new ArrayList<>();
-    try (LendingDesk desk = desk(budget, LONG_MS, LONG_MS, workers)) {
+    try (LendingDesk desk = desk(budget, LONG_MS, LONG_MS)) {
       for (int i = 0; i < 12; i++) {
         readers.add(new Reader("reader-" + i, desk, workers));
       }
@@ -327,7 +322,7 @@ class LendingDeskTest {
           reader.waiting.remove(id);
           desk.returned(reader.borrower, List.of(id));
         }
-        run(workers);
+        runWorkers();
         assertNoneOverlap(readers, filled, seed);
         assertThat(budget.takenBytes()).isLessThanOrEqualTo(budget.maxBytes());
       }
@@ -340,7 +335,7 @@ class LendingDeskTest {
             reader.giveBack(id);
           }
         }
-        run(workers);
+        runWorkers();
       }
       assertThat(readers).as("seed %d", seed).allMatch(reader -> reader.waiting.isEmpty());
     }

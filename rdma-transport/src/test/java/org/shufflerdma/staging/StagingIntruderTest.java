@@ -355,11 +355,7 @@ class StagingIntruderTest {
 
   /** All of a loan, of which nothing comes back before it is returned. */
   private static StageRequest fullRequest(long id) {
-    return new StageRequest(
-        id,
-        LOAN_BYTES,
-        List.of(),
-        Collections.nCopies(LOAN_BYTES / DATA_BYTES, new StagedRange(1, 2, 0, 1, 0)));
+    return request(id, LOAN_BYTES / DATA_BYTES);
   }
 
   private static void fillWith(Client client) throws IOException {

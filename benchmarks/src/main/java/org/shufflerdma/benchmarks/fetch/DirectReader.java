@@ -56,7 +56,4 @@ final class DirectReader implements BlockReader {
       }
     }
   }
-
-  @Override
-  public void close() {}
 }

@@ -70,15 +70,13 @@ public final class FetchBench {
     try (OtherJvm server =
             OtherJvm.start(words, FetchServer.class, arguments[2], arguments[3], peer);
         FetcherReader fetcher = new FetcherReader(server.said(), InetAddress.getByName(host));
-        DirectReader direct = new DirectReader(fetcher, false);
-        DirectReader staged = new DirectReader(fetcher, true);
         NettyReader netty = new NettyReader(peer, server.said().get("nettyPort").asInt());
         @Nullable
             UcxReader ucx =
                 isBetweenHosts(arguments) ? null : new UcxReader(server.said().get("ucx"))) {
       Map<String, BlockReader> readers = new LinkedHashMap<>();
-      readers.put(Run.PLUGIN, direct);
-      readers.put("rdma-staged", staged);
+      readers.put(Run.PLUGIN, new DirectReader(fetcher, false));
+      readers.put("rdma-staged", new DirectReader(fetcher, true));
       readers.put("rdma-fetcher", fetcher);
       readers.put("netty", netty);
       if (ucx != null) {

@@ -17,7 +17,6 @@ import java.util.Map;
 import org.apache.spark.network.TransportContext;
 import org.apache.spark.network.server.TransportServer;
 import org.shufflerdma.connection.RdmaTransport;
-import org.shufflerdma.location.ChecksumAlgorithm;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.MapOutputFile;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
@@ -92,20 +91,12 @@ public final class FetchServer {
   private static PublishedOutput publish(
       MapOutputRegistry registry, BlockSet set, int map, Path directory) throws Exception {
     Path file = set.file(directory, map);
-    int[] checksums = new int[set.partitions()];
     write(file, set, map);
-    writeIndex(set.index(directory, map), set);
-    for (int partition = 0; partition < checksums.length; partition++) {
-      checksums[partition] = set.checksum(map, partition);
-    }
+    writeIndex(set.index(directory, map), set.partitions(), set.blockBytes());
     long[] lengths = new long[set.partitions()];
     Arrays.fill(lengths, set.blockBytes());
     return registry.publish(new MapOutputFile(
-        set.shuffleId(),
-        map,
-        file,
-        lengths,
-        new PartitionChecksums(ChecksumAlgorithm.CRC32C, checksums)));
+        set.shuffleId(), map, file, lengths, PartitionChecksums.compute(file, lengths)));
   }
 
   private static CommittedOutputs.Files open(Path directory, int shuffleId, long mapId)
@@ -115,10 +106,11 @@ public final class FetchServer {
     return CommittedOutputs.Files.open(set.file(directory, map), set.index(directory, map));
   }
 
-  private static void writeIndex(Path file, BlockSet set) throws IOException {
-    ByteBuffer index = ByteBuffer.allocate((set.partitions() + 1) * Long.BYTES);
-    for (int partition = 0; partition <= set.partitions(); partition++) {
-      index.putLong((long) partition * set.blockBytes());
+  /** Writes the index file of partitions of one size. */
+  public static void writeIndex(Path file, int partitions, int blockBytes) throws IOException {
+    ByteBuffer index = ByteBuffer.allocate((partitions + 1) * Long.BYTES);
+    for (int partition = 0; partition <= partitions; partition++) {
+      index.putLong((long) partition * blockBytes);
     }
     Files.write(file, index.array());
   }

@@ -21,7 +21,7 @@ import org.shufflerdma.staging.Staging;
  * The plugin's fetcher below Spark's block iterator, which delivers blocks in a thread of its own. Each
  * pass reads the descriptors of all map outputs once.
  */
-final class FetcherReader implements BlockReader {
+final class FetcherReader implements BlockReader, AutoCloseable {
   private static final long POOL_BYTES = 128 << 20;
   private static final int CORES = 2;
 

@@ -15,7 +15,7 @@ import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.network.shuffle.OneForOneBlockFetcher;
 
 /** Spark's own client. */
-final class NettyReader implements BlockReader {
+final class NettyReader implements BlockReader, AutoCloseable {
   private final TransportContext context =
       new TransportContext(NettyBlocks.CONF, new NoOpRpcHandler());
   private final TransportClientFactory clients = context.createClientFactory();

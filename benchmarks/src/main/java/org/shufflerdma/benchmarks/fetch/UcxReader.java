@@ -22,7 +22,7 @@ import org.openucx.jucx.ucp.UcpWorkerParams;
 import org.shufflerdma.concurrent.Deadline;
 
 /** One-sided gets of UCX, over the transport that it picks, by the thread that also checks the blocks. */
-final class UcxReader implements BlockReader {
+final class UcxReader implements BlockReader, AutoCloseable {
   private static final int LIMIT_MS = 60_000;
 
   /** Looking at the clock at each step would add to the time of a get. */

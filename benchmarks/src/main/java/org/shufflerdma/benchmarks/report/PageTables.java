@@ -111,11 +111,16 @@ public final class PageTables {
     StringBuilder text = new StringBuilder();
     if (isAlone) {
       addRanges(text, runs, figures);
-      return text.append("\n")
-          .append(source(file, benchmark, runs, true))
-          .append("\n")
-          .toString();
+    } else {
+      addRatios(text, sides, rows);
     }
+    return text + "\n" + source(file, benchmark, runs, isAlone) + "\n";
+  }
+
+  private static void addRatios(
+      StringBuilder text,
+      Set<String> sides,
+      Map<String, Map<String, Map<String, Comparison.Row>>> rows) {
     line(
         text,
         Stream.of(
@@ -131,10 +136,6 @@ public final class PageTables {
             sides.stream().map(side -> median(cells.get(side))),
             cells.values().stream().limit(1).map(row -> ReportPage.number(row.plugin())),
             sides.stream().map(side -> ratio(cells.get(side)))))));
-    return text.append("\n")
-        .append(source(file, benchmark, runs, false))
-        .append("\n")
-        .toString();
   }
 
   /** Of a benchmark without another side, what all runs of each scenario came to. */

@@ -75,7 +75,7 @@ final class GeneratedRows implements Iterator<Tuple2<Text, Text>> {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("interrupted while generating row " + row.get(), e);
     }
-    return lastRow.take();
+    return lastRow.pair;
   }
 
   private static final class LastRow extends RecordWriter<Text, Text> {
@@ -88,10 +88,6 @@ final class GeneratedRows implements Iterator<Tuple2<Text, Text>> {
 
     @Override
     public void close(TaskAttemptContext context) {}
-
-    Tuple2<Text, Text> take() {
-      return pair;
-    }
   }
 
   private static final class CountersOnly extends StatusReporter {

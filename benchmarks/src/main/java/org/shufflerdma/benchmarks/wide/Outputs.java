@@ -2,13 +2,11 @@
 package org.shufflerdma.benchmarks.wide;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
-import java.util.zip.CRC32C;
-import org.shufflerdma.location.ChecksumAlgorithm;
+import org.shufflerdma.benchmarks.fetch.FetchServer;
 import org.shufflerdma.mapoutput.MapOutputFile;
 import org.shufflerdma.mapoutput.PartitionChecksums;
 import org.shufflerdma.staging.CommittedOutputs;
@@ -23,39 +21,22 @@ final class Outputs {
   private final Path data;
   private final Path index;
   private final long[] lengths = new long[PARTITIONS];
-  private final int[] checksums = new int[PARTITIONS];
+  private final PartitionChecksums checksums;
 
-  private Outputs(Path directory, String name) {
+  /** Writes the files. */
+  Outputs(Path directory, String name) throws IOException {
     this.data = directory.resolve(name + ".data");
     this.index = directory.resolve(name + ".index");
-  }
-
-  static Outputs write(Path directory, String name) throws IOException {
-    Outputs outputs = new Outputs(directory, name);
     byte[] all = new byte[PARTITIONS * BLOCK_BYTES];
     new Random(1).nextBytes(all);
-    Files.write(outputs.data, all);
-    ByteBuffer offsets = ByteBuffer.allocate((PARTITIONS + 1) * Long.BYTES);
-    for (int partition = 0; partition <= PARTITIONS; partition++) {
-      offsets.putLong((long) partition * BLOCK_BYTES);
-    }
-    Files.write(outputs.index, offsets.array());
-    Arrays.fill(outputs.lengths, BLOCK_BYTES);
-    for (int partition = 0; partition < PARTITIONS; partition++) {
-      CRC32C sum = new CRC32C();
-      sum.update(all, partition * BLOCK_BYTES, BLOCK_BYTES);
-      outputs.checksums[partition] = (int) sum.getValue();
-    }
-    return outputs;
+    Files.write(data, all);
+    FetchServer.writeIndex(index, PARTITIONS, BLOCK_BYTES);
+    Arrays.fill(lengths, BLOCK_BYTES);
+    checksums = PartitionChecksums.compute(data, lengths);
   }
 
   MapOutputFile file(long mapId) {
-    return new MapOutputFile(
-        SHUFFLE_ID,
-        mapId,
-        data,
-        lengths,
-        new PartitionChecksums(ChecksumAlgorithm.CRC32C, checksums));
+    return new MapOutputFile(SHUFFLE_ID, mapId, data, lengths, checksums);
   }
 
   CommittedOutputs.Files open() throws IOException {

@@ -34,8 +34,8 @@ final class WideNode implements AutoCloseable {
       new DirectFetch.Limits(48 << 20, Integer.MAX_VALUE, Integer.MAX_VALUE);
 
   private final Acquired acquired = new Acquired();
-  private final RdmaTransport transport;
-  private final Staging staging;
+  final RdmaTransport transport;
+  final Staging staging;
   private final BlockFetcher fetcher;
   private final List<long[]> descriptors = new ArrayList<>();
 
@@ -124,22 +124,6 @@ final class WideNode implements AutoCloseable {
   /** Bytes that are registered for readers, and to read into. */
   long registeredBytes() {
     return staging.registeredBytes() + transport.buffers().usage().registeredBytes();
-  }
-
-  int connections() {
-    return transport.outboundConnections();
-  }
-
-  int completionQueueEntries() {
-    return transport.completionQueueEntries();
-  }
-
-  long queueBytes() {
-    return transport.queueBytes();
-  }
-
-  long stagedForReadersBytes() {
-    return staging.registeredBytes();
   }
 
   @Override

@@ -38,7 +38,7 @@ public final class WideNodes implements AutoCloseable {
 
   private WideNodes(String[] arguments) throws IOException {
     this.arguments = arguments;
-    this.outputs = Outputs.write(Path.of(arguments[0]), arguments[1]);
+    this.outputs = new Outputs(Path.of(arguments[0]), arguments[1]);
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -126,13 +126,13 @@ public final class WideNodes implements AutoCloseable {
         "registered bytes",
         nodes.stream().mapToLong(WideNode::registeredBytes).sum(),
         "most bytes for readers of a node",
-        most(nodes, WideNode::stagedForReadersBytes),
+        most(nodes, node -> node.staging.registeredBytes()),
         "most connections of a node to owners",
-        most(nodes, WideNode::connections),
+        most(nodes, node -> node.transport.outboundConnections()),
         "most completion queue entries of a node",
-        most(nodes, WideNode::completionQueueEntries),
+        most(nodes, node -> node.transport.completionQueueEntries()),
         "most queue bytes of a node",
-        most(nodes, WideNode::queueBytes));
+        most(nodes, node -> node.transport.queueBytes()));
   }
 
   private static long most(List<WideNode> nodes, ToLongFunction<WideNode> figure) {

@@ -95,7 +95,7 @@ final class DescriptorReader {
 
   /** What comes into one buffer. */
   private static final class Batch {
-    final ReadList reads = new ReadList();
+    final ReadList reads = new ReadList(0);
     final List<Part> parts = new ArrayList<>();
 
     boolean add(Wanted of, boolean isHeader, long fromByte, int lengthBytes, ReadLimits limits) {

@@ -100,18 +100,7 @@ public final class DirectFetch implements AutoCloseable {
    * @param peers the blocks of each peer, in the order in which the peers take turns
    * @param whileWaiting called about every 100 ms while the task waits; what it throws ends the wait
    */
-  public static DirectFetch open(
-      FetchContext context,
-      TaskFetches ofTask,
-      List<PeerBlocks> peers,
-      Limits limits,
-      Runnable whileWaiting) {
-    DirectFetch fetch = new DirectFetch(context, ofTask, peers, limits, whileWaiting);
-    ofTask.opened(fetch);
-    return fetch;
-  }
-
-  private DirectFetch(
+  public DirectFetch(
       FetchContext context,
       TaskFetches ofTask,
       List<PeerBlocks> peers,
@@ -154,6 +143,7 @@ public final class DirectFetch implements AutoCloseable {
         .filter(peer -> peer.size() > 0)
         .findFirst()
         .ifPresent(peer -> peer.noteAsked(context.cache().neighbourhoods()));
+    ofTask.opened(this);
   }
 
   /**
@@ -398,10 +388,8 @@ public final class DirectFetch implements AutoCloseable {
       int block = slot.block(place);
       try {
         if (slot.isRight(place, context.stats(), times)) {
-          context.stats().bytesDelivered.add(slot.lengthBytes(place));
           bytes = slot.buffer().slice(slot.offset(place), slot.lengthBytes(place));
           if (slot.peer.isOver(block)) {
-            context.stats().blocksDelivered.increment();
             handedOut++;
             slot.peer.resolve(block, null);
             slot.peer.endPieces(block);

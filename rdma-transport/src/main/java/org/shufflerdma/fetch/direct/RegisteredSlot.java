@@ -18,7 +18,7 @@ import org.shufflerdma.fetch.read.ReadList;
  * list; its outcome is told by any thread.
  */
 final class RegisteredSlot extends ReadSlot implements ReadCompletion {
-  private final ReadList reads = new ReadList();
+  private final ReadList reads = new ReadList(0);
   private @Nullable Deadline lease;
 
   /** Makes an empty slot with room for {@code maxBlocks}. */

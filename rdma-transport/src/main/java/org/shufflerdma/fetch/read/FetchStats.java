@@ -13,8 +13,6 @@ public final class FetchStats {
   /** One in so many shorter blocks is timed; a power of two. */
   private static final int BLOCKS_OF_A_SAMPLE = 16;
 
-  public final LongAdder blocksDelivered = new LongAdder();
-  public final LongAdder bytesDelivered = new LongAdder();
   /** Descriptors of which entries were read; a descriptor of many partitions counts each time. */
   public final LongAdder descriptorsRead = new LongAdder();
 

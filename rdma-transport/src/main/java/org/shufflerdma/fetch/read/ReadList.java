@@ -14,11 +14,6 @@ public final class ReadList {
   private final long startOffset;
   private long lengthBytes;
 
-  /** An empty list whose first byte comes to the beginning of the buffer. */
-  public ReadList() {
-    this(0);
-  }
-
   /** An empty list whose first byte comes to {@code startOffset} in the buffer. */
   public ReadList(long startOffset) {
     this.startOffset = startOffset;

@@ -143,7 +143,7 @@ class DirectFetchTest extends FetcherScene {
   @Test
   void blocksOfSeveralMapOutputsAndOfSeveralPartitionsComeWhole() throws Exception {
     TestMapOutput first = publish(1, 100, 20_000, 0, 3_000);
-    TestMapOutput second = publish(2, 64, 3_000_000);
+    TestMapOutput second = publish(2, 64, 5_000_000);
     List<BlockRequest> blocks = new ArrayList<>(List.of(
         first.block(0, 0, 1),
         first.block(1, 1, 2),

@@ -14,7 +14,7 @@ class ReadListTest {
   private static final ReadLimits LIMITS = new ReadLimits(MAX_READS, 1 << 30, SHARED_BYTES);
   private static final int RKEY = 7;
 
-  private final ReadList list = new ReadList();
+  private final ReadList list = new ReadList(0);
 
   @Test
   void adjacentRangesShareOneRead() {
@@ -50,7 +50,7 @@ class ReadListTest {
   void aLargeRangeHasItsOwnBuffer() {
     assertThat(list.add(100, RKEY, SHARED_BYTES + 1L, LIMITS)).isTrue();
     assertThat(list.add(10_000_000, RKEY, 10, LIMITS)).isFalse();
-    ReadList other = new ReadList();
+    ReadList other = new ReadList(0);
     other.add(0, RKEY, 10, LIMITS);
     assertThat(other.add(100, RKEY, SHARED_BYTES, LIMITS)).isFalse();
     assertThat(other.lengthBytes()).isEqualTo(10);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
 import org.apache.spark.{ShuffleDependency, SparkConf, SparkContext, SparkException, TaskContext}
 import org.apache.spark.network.buffer.ManagedBuffer
@@ -81,24 +81,9 @@ final class BeneathRefusedReadSuite extends BeneathFaultSuite("status=10", OnceF
   }
 }
 
+/** Strikes past the probe blocks. */
 abstract class BeneathFaultSuite(effect: String, mark: Path)
-    extends OnRdmaCluster(
-      Beneath.SparksManager,
-      Beneath.Plugin,
-      OnceFault.onRead(effect, BeneathFaultSuite.DataRead, mark)) {
-  protected var traffic: Traffic = _
-
-  override def beforeAll(): Unit = {
-    super.beforeAll()
-    traffic = cluster.groupByKey()
-    assert(Files.exists(mark), "the fault did not strike")
-  }
-}
-
-object BeneathFaultSuite {
-  /** Past the probe blocks. */
-  val DataRead = 3
-}
+    extends FaultSuite(effect, mark, read = 3, Seq(Beneath.SparksManager, Beneath.Plugin))
 
 /** Where the plugin has nothing to do. */
 final class BeneathNothingSuite extends AnyFunSuite {

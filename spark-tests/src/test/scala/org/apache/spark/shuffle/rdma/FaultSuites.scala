@@ -28,8 +28,8 @@ object OnceFault {
     "spark.executorEnv.SOFTVERBS_FAULT" -> s"read:$effect,remote,nth=$nth,once=$mark"
 }
 
-abstract class FaultSuite(effect: String, mark: Path)
-    extends OnRdmaCluster(OnceFault.onRead(effect, FaultSuite.DataRead, mark)) {
+abstract class FaultSuite(effect: String, mark: Path, read: Int = FaultSuite.DataRead, more: Seq[(String, String)] = Nil)
+    extends OnRdmaCluster(OnceFault.onRead(effect, read, mark) +: more: _*) {
   protected var traffic: Traffic = _
 
   override def beforeAll(): Unit = {
