@@ -246,7 +246,7 @@ enum peer_file_state peer_file_hold(struct peer *peer, const struct target *targ
 {
 	enum peer_file_state state = hold_known(peer, target, file);
 
-	if (state != PEER_KEY_UNKNOWN || !peer_has_cma(peer))
+	if (state != PEER_KEY_UNKNOWN || !file || !peer_has_cma(peer))
 		return state;
 	look_up_key(peer, target);
 	return hold_known(peer, target, file);

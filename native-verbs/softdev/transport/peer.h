@@ -38,15 +38,16 @@ enum peer_file_state { PEER_KEY_UNKNOWN, PEER_KEY_WRONG, PEER_FILE_NONE, PEER_FI
 struct peer_file;
 
 /*
- * Returns what is known of the key of a region, after a look into the peer's memory if process_vm_readv() is used. After
- * PEER_FILE_HELD, *file can be read until peer_file_release(). With NULL nothing is held.
+ * Returns what is known of the key of a region, after a look into the peer's memory if process_vm_readv() is used, which
+ * waits if that memory has to come from a disk. After PEER_FILE_HELD, *file can be read until peer_file_release(). With NULL
+ * nothing is held and nothing looked up, as the progress thread must not wait.
  */
 enum peer_file_state peer_file_hold(struct peer *peer, const struct target *target, struct peer_file **file);
 void peer_file_release(struct peer *peer, struct peer_file *file);
 int peer_file_fd(const struct peer_file *file);
 /*
- * Stores whether the key is right in this generation of its slot. Takes over fd; -1 = none, which is also what
- * remains of it if the files of all peers have their share of the process's descriptors.
+ * Stores whether the key is right in this generation of its slot. Takes over fd; -1 = none, which is also what remains of
+ * it if the files of all peers have their share of the process's descriptors.
  */
 void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool right, int fd);
 /* Drops the files of regions that have changed since the files came. */

@@ -22,8 +22,8 @@ import org.shufflerdma.benchmarks.report.Run;
  * results.
  *
  * <p>Arguments: RESULTS COMMIT DIRECTORY BYTES ROUNDS LOOP APPLICATION [HOST PEER WORD...]; LOOP is the program of the
- * system calls, and APPLICATION the number of this pair of processes among those that measure. With HOST, which is the name of this host, the words run a command on the host PEER,
- * and the blocks come from there.
+ * system calls, and APPLICATION the number of this pair of processes among those that measure. With HOST, which is the name
+ * of this host, the words run a command on the host PEER, and the blocks come from there.
  */
 public final class FetchBench {
   /** Blocks after which the JVM has compiled what a side runs, as far as passes may be so many. */
