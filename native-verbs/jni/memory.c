@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
 /* Headers of the oldest systems that we build on do not have them. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -159,10 +161,34 @@ static jlong map_huge_pages(JNIEnv *env, jclass natives, jlong size)
 	return to_handle(address);
 }
 
+static void *map_anonymous(size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/*
+ * Memory that begins where a huge page does, so that it can have one from its beginning on. Linux aligns mappings by itself only
+ * since 6.7, and only those of whole huge pages.
+ */
+static void *map_aligned(size_t size)
+{
+	char *whole = map_anonymous(size + HUGE_PAGE_BYTES);
+	size_t before;
+
+	if (whole == MAP_FAILED)
+		return MAP_FAILED;
+	before = -(uintptr_t)whole & (HUGE_PAGE_BYTES - 1);
+	if (before > 0)
+		munmap(whole, before);
+	munmap(whole + before + size, HUGE_PAGE_BYTES - before);
+	return whole + before;
+}
+
 static jlong map_memory(JNIEnv *env, jclass natives, jlong size, jboolean huge_pages)
 {
-	void *address = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t length = ((size_t)size + page - 1) & ~(page - 1);
+	void *address = huge_pages ? map_aligned(length) : map_anonymous(length);
 
 	(void)natives;
 	if (address == MAP_FAILED) {

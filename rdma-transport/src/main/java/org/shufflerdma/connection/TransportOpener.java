@@ -46,7 +46,6 @@ record TransportOpener(
   private static final int LOST_PROBER_THREADS = 32;
 
   private static final int WATCHDOG_MS = 1_000;
-  private static final int BUFFER_IDLE_MS = 10_000;
   private static final int PEER_UNUSED_MS = 600_000;
   private static final int STOP_MARGIN_MS = 3_000;
 
@@ -223,7 +222,7 @@ record TransportOpener(
         watchdog.look();
         listener.expirePending();
         connections.forgetUnused(PEER_UNUSED_MS);
-        buffers.trim(BUFFER_IDLE_MS);
+        buffers.trim();
       } catch (Throwable t) { // one that escaped would end the timer, and with it all deadlines
         LOG.error("The RDMA watchdog failed in one round and continues", t);
       }

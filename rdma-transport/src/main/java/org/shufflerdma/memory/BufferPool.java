@@ -404,6 +404,11 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
+  /** Gives up slabs that nobody has used for as long as {@link SlabMemory#idleMs} says. */
+  public void trim() {
+    trim(settings.memory().idleMs());
+  }
+
   /** Gives up slabs that nobody has used for {@code idleMs}. */
   public void trim(long idleMs) {
     long thenNs = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(idleMs);

@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -34,6 +35,16 @@ final class MemoryTest {
         if (TestDevice.isSoft()) { // Other devices may give both keys one value.
           assertThat(region.lkey()).isNotEqualTo(region.rkey());
         }
+      }
+    }
+  }
+
+  @Test
+  void memoryInHugePagesBeginsWhereOneDoes() throws Exception {
+    for (long bytes : List.of(10_000L, 2L << 20, 5L << 20)) {
+      try (NativeMemory memory = NativeMemory.allocate(bytes, true)) {
+        assertThat(memory.address() % (2 << 20)).isZero();
+        memory.slice(0, (int) bytes).put((int) bytes - 1, (byte) 1);
       }
     }
   }
