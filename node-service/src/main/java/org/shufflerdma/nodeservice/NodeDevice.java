@@ -51,6 +51,9 @@ record NodeDevice(
   private static final int LEAST_SLAB_BYTES = 64 << 10;
   private static final int SLABS = 4;
 
+  /** All jobs of the host share the memory, so each gives it back soon. */
+  private static final int IDLE_MS = 10_000;
+
   /** A reducer that waited for longer without a byte could have had its outputs by HTTP. */
   private static final int PROGRESS_TIMEOUT_MS = 4_000;
 
@@ -137,7 +140,7 @@ record NodeDevice(
     return RdmaTransport.open(
         reading.with(
             new PoolSettings(
-                budget.maxBytes(), slabBytes, false, settings.relaxedOrdering(), slabs),
+                budget.maxBytes(), slabBytes, false, settings.relaxedOrdering(), IDLE_MS, slabs),
             PROGRESS_TIMEOUT_MS),
         bound.deviceName(),
         identity);

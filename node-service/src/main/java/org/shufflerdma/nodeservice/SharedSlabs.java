@@ -11,8 +11,6 @@ import org.shufflerdma.verbs.NativeMemory;
  * where the job comes before others that hold more, and there is no more of it than the file system has room for. Any thread may call.
  */
 final class SharedSlabs implements SlabMemory {
-  private static final long IDLE_MS = 10_000;
-
   private final SharedFolder folder;
   private final StagingBudget budget;
 
@@ -24,12 +22,6 @@ final class SharedSlabs implements SlabMemory {
   @Override
   public NativeMemory allocate(long bytes, boolean hugePages) throws IOException {
     return NativeMemory.ofFile(folder.newFile(), bytes);
-  }
-
-  /** Sooner than a process of its own would: it is memory that every job of the host shares. */
-  @Override
-  public long idleMs() {
-    return IDLE_MS;
   }
 
   @Override

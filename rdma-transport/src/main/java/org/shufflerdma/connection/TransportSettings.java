@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.memory.PoolSettings;
+import org.shufflerdma.memory.SlabMemory;
 
 /**
  * Limits and times of a transport.
@@ -105,7 +106,9 @@ public record TransportSettings(
             pool.budgetBytes(),
             pool.slabBytes(),
             settings.hugePages(),
-            settings.relaxedOrdering()));
+            settings.relaxedOrdering(),
+            settings.poolIdleTimeoutMs(),
+            SlabMemory.OF_PROCESS));
   }
 
   /** The same with other fetch buffers, and another patience. */

@@ -404,9 +404,9 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
-  /** Gives up slabs that nobody has used for as long as {@link SlabMemory#idleMs} says. */
+  /** Gives up slabs that nobody has used for as long as the settings say. */
   public void trim() {
-    trim(settings.memory().idleMs());
+    trim(settings.idleMs());
   }
 
   /** Gives up slabs that nobody has used for {@code idleMs}. */

@@ -8,6 +8,7 @@ package org.shufflerdma.memory;
  * @param slabBytes the most that is registered at a time for buffers that share a registration; a power of two
  * @param hugePages whether the kernel is asked to back slabs with huge pages
  * @param relaxedOrdering whether the device may write to slabs in any order before it completes
+ * @param idleMs for how long a slab is kept that nobody uses
  * @param memory where slabs come from
  */
 public record PoolSettings(
@@ -15,7 +16,9 @@ public record PoolSettings(
     int slabBytes,
     boolean hugePages,
     boolean relaxedOrdering,
+    int idleMs,
     SlabMemory memory) {
+  private static final int DEFAULT_IDLE_MS = 60_000;
   private static final int DEFAULT_SLAB_BYTES = 16 << 20;
   private static final int SLABS_PER_BUDGET = 16;
 
@@ -31,7 +34,8 @@ public record PoolSettings(
   }
 
   public PoolSettings(long budgetBytes, int slabBytes, boolean hugePages, boolean relaxedOrdering) {
-    this(budgetBytes, slabBytes, hugePages, relaxedOrdering, SlabMemory.OF_PROCESS);
+    this(
+        budgetBytes, slabBytes, hugePages, relaxedOrdering, DEFAULT_IDLE_MS, SlabMemory.OF_PROCESS);
   }
 
   public static PoolSettings ofBudget(long budgetBytes) {

@@ -12,14 +12,6 @@ public interface SlabMemory {
   /** Allocates memory, which the pool closes. */
   NativeMemory allocate(long bytes, boolean hugePages) throws IOException;
 
-  /**
-   * For how many milliseconds a pool keeps a slab that nobody uses. Memory that has been given back is cleared and
-   * registered anew for the next task that reads, and map stages often take longer than a few seconds.
-   */
-  default long idleMs() {
-    return 60_000;
-  }
-
   /** Takes room that several pools share; false if there is none now. */
   default boolean tryTake(long bytes) {
     return true;

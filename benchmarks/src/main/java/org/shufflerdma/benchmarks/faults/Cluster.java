@@ -78,6 +78,7 @@ final class Cluster implements AutoCloseable {
         .set("spark.shuffle.rdma.fetchTimeout", "2s")
         .set("spark.shuffle.rdma.peerLostTimeout", "4s")
         .set("spark.shuffle.rdma.withdrawGrace", "100ms")
+        .set("spark.shuffle.rdma.poolIdleTimeout", "5s")
         .set("spark.shuffle.readHostLocalDisk", "false")
         .set("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
         .set("spark.deploy.maxExecutorRetries", "-1")

@@ -100,6 +100,7 @@ object Holdings {
 final class LeakSuite
     extends OnRdmaCluster(
       "spark.shuffle.rdma.withdrawGrace" -> "100ms",
+      "spark.shuffle.rdma.poolIdleTimeout" -> "5s",
       "spark.executor.extraJavaOptions" -> "-Djdk.nio.maxCachedBufferSize=0")
     with Eventually {
   private val patience = timeout(Span(60, Seconds))
