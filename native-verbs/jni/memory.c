@@ -168,7 +168,7 @@ static void *map_anonymous(size_t size)
 
 /*
  * Memory that begins where a huge page does, so that it can have one from its beginning on. Linux aligns mappings by itself only
- * since 6.7, and only those of whole huge pages.
+ * since 6.7, and only those of whole huge pages. An edge that cannot be unmapped costs nothing but addresses.
  */
 static void *map_aligned(size_t size)
 {

@@ -244,6 +244,16 @@ class BufferPoolTest {
   }
 
   @Test
+  void theSettingsSayHowLongIdleSlabsAreKept() throws Exception {
+    PoolSettings settings = new PoolSettings(4 * SLAB, SLAB, false, true, 0, SlabMemory.OF_PROCESS);
+    try (BufferPool impatient = new BufferPool(transport.protectionDomain(), settings)) {
+      impatient.acquire(4096, NOW).release();
+      impatient.trim();
+      assertThat(impatient.usage().registeredBytes()).isZero();
+    }
+  }
+
+  @Test
   void idleSlabsAreKeptWhereTheirBytesWouldNotSuffice() throws Exception {
     List<RegisteredBuffer> held = List.of(pool.acquire(SLAB, NOW), pool.acquire(SLAB, NOW));
     RegisteredBuffer third = pool.acquire(SLAB, NOW);
