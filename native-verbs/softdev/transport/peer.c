@@ -36,6 +36,7 @@ struct peer {
 	struct peer *next;
 	uint8_t nonce[LINK_NONCE_BYTES];
 	pid_t pid;
+	uint64_t nonce_address; /* in its memory */
 	atomic_int references; /* changes from 1 to 0 only under the lock of all peers */
 	atomic_bool cma;
 	const struct shared_table *table;
@@ -49,26 +50,15 @@ struct peer_state {
 	pthread_mutex_t lock;
 	struct peer *peers;
 	atomic_ulong files; /* descriptors of files of all peers */
-	bool told; /* what it costs that process_vm_readv cannot be used; under the lock */
+	atomic_bool told;   /* what it costs that process_vm_readv cannot be used */
 };
 
 ENGINE_PART(peer, NULL);
 
-/*
- * Returns 0 or an errno. Reading the peer's nonce once detects every obstacle: Yama, uids, namespaces, seccomp, a
- * recycled pid.
- */
-static int probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
+static void tell_of_no_cma(pid_t pid, const char *why)
 {
-	uint8_t cookie[LINK_NONCE_BYTES];
-	struct iovec local = {cookie, sizeof(cookie)};
-	struct iovec remote = {(void *)(uintptr_t)cookie_address, sizeof(cookie)};
-
-	if (pid <= 0)
-		return ESRCH; /* the peer is in another PID namespace */
-	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != sizeof(cookie))
-		return errno;
-	return memcmp(cookie, nonce, sizeof(cookie)) ? ESRCH : 0;
+	log_write(atomic_exchange(&engine->peer->told, true) ? LOG_WARN : LOG_ERROR,
+		  "peer %d: process_vm_readv cannot be used (%s): READs of its memory go as frames, which is slower", (int)pid, why);
 }
 
 /*
@@ -83,11 +73,10 @@ static struct peer *find(const uint8_t *nonce, pid_t pid)
 	return NULL;
 }
 
-struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address, int table_fd)
+struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t nonce_address, int table_fd)
 {
 	HOLD_LOCK(&engine->peer->lock);
 	struct peer *peer = find(nonce, pid);
-	int error;
 
 	if (peer) {
 		atomic_fetch_add(&peer->references, 1);
@@ -106,15 +95,11 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	}
 	memcpy(peer->nonce, nonce, sizeof(peer->nonce));
 	peer->pid = pid;
+	peer->nonce_address = nonce_address;
 	atomic_init(&peer->references, 1);
-	error = probe_cma(pid, cookie_address, nonce);
-	atomic_init(&peer->cma, !error && path_mode() != PATH_FILE);
-	if (error && path_mode() != PATH_FILE) {
-		log_write(engine->peer->told ? LOG_WARN : LOG_ERROR,
-			  "peer %d: process_vm_readv cannot be used (%s): READs of its memory go as frames, which is slower",
-			  (int)pid, strerror(error));
-		engine->peer->told = true;
-	}
+	atomic_init(&peer->cma, pid > 0 && path_mode() != PATH_FILE);
+	if (pid <= 0 && path_mode() != PATH_FILE)
+		tell_of_no_cma(pid, "it is in another PID namespace");
 	peer->next = engine->peer->peers;
 	engine->peer->peers = peer;
 	return peer;
@@ -190,7 +175,7 @@ void peer_note_cma_error(struct peer *peer, int error)
 {
 	if ((error != EPERM && error != ENOSYS) || !atomic_exchange(&peer->cma, false))
 		return;
-	log_warn("process_vm_readv is no longer allowed for peer %d", (int)peer->pid);
+	tell_of_no_cma(peer->pid, strerror(error));
 	peer_forget_files(peer); /* so that the peer is asked about them, and passes their files */
 }
 
@@ -225,20 +210,27 @@ static enum peer_file_state hold_known(struct peer *peer, const struct target *t
 	return state;
 }
 
+/* With the peer's nonce, by which another process that has its pid by now is told from it. */
 static void look_up_key(struct peer *peer, const struct target *target)
 {
-	uint32_t key = 0;
-	struct iovec local = {&key, sizeof(key)};
-	struct iovec remote = {(uint32_t *)(uintptr_t)peer->table->keys_address + (target->rkey >> 16), sizeof(key)};
+	struct {
+		uint8_t nonce[LINK_NONCE_BYTES];
+		uint32_t key;
+	} found;
+	struct iovec local = {&found, sizeof(found)};
+	struct iovec remote[] = {{(void *)(uintptr_t)peer->nonce_address, sizeof(found.nonce)},
+				 {(uint32_t *)(uintptr_t)peer->table->keys_address + (target->rkey >> 16), sizeof(found.key)}};
+	ssize_t bytes = process_vm_readv(peer->pid, &local, 1, remote, 2, 0);
+	bool right = bytes == sizeof(found) && !memcmp(found.nonce, peer->nonce, sizeof(found.nonce));
 
-	if (process_vm_readv(peer->pid, &local, 1, &remote, 1, 0) < 0) {
+	if (bytes < 0)
 		peer_note_cma_error(peer, errno);
-		return;
-	}
+	if (bytes > 0 && !right) /* the pid is another process's */
+		atomic_store(&peer->cma, false);
 	target_copied();
-	if (target_unchanged(target))
-		peer_file_add(peer, target->rkey, target->generation, key == target->rkey, -1);
-	if (!peer_has_cma(peer)) /* since another thread was refused: the peer is to be asked, and passes the file */
+	if (right && target_unchanged(target))
+		peer_file_add(peer, target->rkey, target->generation, found.key == target->rkey, -1);
+	if (!peer_has_cma(peer)) /* or since another thread was refused: the peer is to be asked, and passes the file */
 		peer_forget_files(peer);
 }
 

@@ -17,9 +17,9 @@ struct peer;
 
 /*
  * Returns the peer with this nonce and takes over table_fd; NULL if its table cannot be used. `pid` is what the kernel
- * reports for the socket, and `cookie_address` is the address of the nonce in that process.
+ * reports for the socket, 0 if it is in another PID namespace, and `nonce_address` is where that process has the nonce.
  */
-struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address, int table_fd);
+struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t nonce_address, int table_fd);
 struct peer *peer_hold(struct peer *peer);
 void peer_release(struct peer *peer);
 
