@@ -32,14 +32,14 @@ static void fill_init(const struct cm_id *id, struct ibv_qp_attr *attr, int *mas
 	*mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 }
 
-/* Returns the index of the GID table entry for the id's own address, as RoCE v2. */
+/* Returns the index of the GID table entry for the id's own address, as RoCE v2; an attribute has eight bits for it. */
 uint8_t cm_source_gid_index(const struct cm_id *id)
 {
 	union ibv_gid gid, source;
 	enum ibv_gid_type type;
 
 	gid_from_address(&id->id.route.addr.src_addr, &source);
-	for (int i = 0; i < gid_table_length(); i++)
+	for (int i = 0; i <= UINT8_MAX && i < gid_table_length(); i++)
 		if (!gid_table_entry(i, &gid, &type) && type == IBV_GID_TYPE_ROCE_V2 &&
 		    !memcmp(&gid, &source, sizeof(gid)))
 			return (uint8_t)i;

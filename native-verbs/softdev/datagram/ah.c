@@ -83,12 +83,12 @@ int softverbs_ibv_destroy_ah(struct ibv_ah *base)
  * Returns the GID table entry at which a datagram arrived. A datagram to an address without an entry (127.0.0.2) is
  * answered from the primary address.
  */
-static int gid_index(const union ibv_gid *wanted, enum ibv_gid_type wanted_type)
+static uint8_t gid_index(const union ibv_gid *wanted, enum ibv_gid_type wanted_type)
 {
 	union ibv_gid gid;
 	enum ibv_gid_type type;
 
-	for (int i = 0; !gid_table_entry(i, &gid, &type); i++)
+	for (int i = 0; i <= UINT8_MAX && !gid_table_entry(i, &gid, &type); i++)
 		if (type == wanted_type && !memcmp(&gid, wanted, sizeof(gid)))
 			return i;
 	return wanted_type == IBV_GID_TYPE_ROCE_V2;

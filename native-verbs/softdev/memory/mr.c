@@ -257,7 +257,9 @@ static int change(struct softdev_mr *mr, int flags, struct ibv_pd *pd, void *add
 	error = mr_table_hide(mr);
 	if (error) {
 		charge(new, old);
-		return error;
+		if (error == EAGAIN)
+			mr_table_show(mr);
+		return error == EAGAIN ? EBUSY : error;
 	}
 	if (moves)
 		leave_file(mr);
@@ -303,7 +305,7 @@ int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 		return error;
 	error = mr_table_hide(mr);
 	if (error)
-		return errno = error;
+		return errno = error == EAGAIN ? EBUSY : error;
 	leave_file(mr);
 	mr_table_remove(mr);
 	charge(pinned(mr->access, mr->length), 0);

@@ -108,7 +108,7 @@ void mr_table_show(struct softdev_mr *mr)
 {
 	HOLD_LOCK(&engine->mr_table->lock);
 	publish(mr);
-	atomic_store_explicit(&engine->mr_table->slots[mr->base.handle].state, SLOT_VALID, memory_order_release);
+	atomic_fetch_or_explicit(&engine->mr_table->slots[mr->base.handle].state, SLOT_VALID, memory_order_release);
 }
 
 /* Called with the lock held. */
@@ -123,21 +123,22 @@ static bool is_visible(uint32_t slot, const struct softdev_mr *mr)
 	return is_in(slot, mr) && (atomic_load(&engine->mr_table->slots[slot].state) & SLOT_VALID);
 }
 
-/* The wait is short, because a region is held for one bounded copy (1 MiB). */
-static void wait_for_holders(struct mr_slot *slot)
+/* A region is held for one bounded copy (1 MiB). Returns false if that takes about a second: its disk has stopped. */
+static bool wait_for_holders(const struct mr_slot *slot)
 {
 	static const struct timespec pause = {.tv_nsec = 20000};
-	int cancel = cancel_put_off();
+	int cancel = cancel_put_off(), tries = 15000;
 
-	while (atomic_load_explicit(&slot->state, memory_order_acquire))
+	while (atomic_load_explicit(&slot->state, memory_order_acquire) && tries--)
 		nanosleep(&pause, NULL);
 	cancel_restore(cancel);
+	return !atomic_load_explicit(&slot->state, memory_order_acquire);
 }
 
 static int stop_showing(struct softdev_mr *mr)
 {
 	HOLD_LOCK(&engine->mr_table->lock);
-	if (!is_visible(mr->base.handle, mr))
+	if (!is_in(mr->base.handle, mr))
 		return ENOENT;
 	if (mr->windows)
 		return EBUSY;
@@ -154,8 +155,7 @@ int mr_table_hide(struct softdev_mr *mr)
 		return error;
 	/* Every reader sees the end of the generation before anything that the caller writes afterwards. */
 	atomic_thread_fence(memory_order_seq_cst);
-	wait_for_holders(&engine->mr_table->slots[mr->base.handle]);
-	return 0;
+	return wait_for_holders(&engine->mr_table->slots[mr->base.handle]) ? 0 : EAGAIN;
 }
 
 void mr_table_remove(struct softdev_mr *mr)

@@ -12,7 +12,10 @@
 int mr_table_add(struct softdev_mr *mr);
 /* Makes the region visible: it can be acquired, and peers that check READs themselves see it. */
 void mr_table_show(struct softdev_mr *mr);
-/* Hides the region and waits until nobody holds it. 0, ENOENT if it is not visible, EBUSY while windows are bound. */
+/*
+ * Hides the region and waits until nobody holds it. Returns 0, ENOENT if it is not in the table, EBUSY while windows are bound,
+ * and EAGAIN if it is hidden, but still held after a second; then it is to be called, or the region shown, again.
+ */
 int mr_table_hide(struct softdev_mr *mr);
 /* Frees the slot of a hidden region. */
 void mr_table_remove(struct softdev_mr *mr);

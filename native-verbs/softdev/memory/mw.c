@@ -77,7 +77,8 @@ static void unbind(struct softdev_mw *mw)
 {
 	if (!mw->region)
 		return;
-	mr_table_hide(&mw->key);
+	while (mr_table_hide(&mw->key) == EAGAIN)
+		;
 	mr_table_unbind(mw->region);
 	mw->region = NULL;
 }

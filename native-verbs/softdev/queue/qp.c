@@ -246,12 +246,17 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 
 	if (error)
 		return error;
-	if (qp_is_live(qp) && qp->transport->is_in_use && qp->transport->is_in_use(qp))
-		return EBUSY;
-	if (qp_is_live(qp))
-		qp_send_posted(qp);
-	if (!qp_table_remove(qp))
+	if (!qp_is_live(qp))
 		return ENOENT;
+	if (qp->transport->is_in_use && qp->transport->is_in_use(qp))
+		return EBUSY;
+	qp_send_posted(qp);
+	pthread_mutex_lock(&qp->lock);
+	error = qp_stop(qp) ? 0 : EBUSY; /* it can be destroyed as soon as the copy has ended */
+	pthread_mutex_unlock(&qp->lock);
+	if (error)
+		return error;
+	qp_table_remove(qp);
 	pthread_mutex_lock(&qp->lock);
 	qp_reset(qp);
 	pthread_mutex_unlock(&qp->lock);

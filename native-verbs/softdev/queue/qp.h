@@ -6,8 +6,8 @@
  *
  * - qp->lock guards every field that does not belong to the progress thread.
  * - `busy` counts the threads that access application memory without the lock: one that runs the send queue, or the
- *   progress thread within one slice of a transfer. A thread that changes the state waits until `busy` is 0. The last
- *   thread to leave flushes the queues if the state has become ERR.
+ *   progress thread within one slice of a transfer. A thread that changes the state waits until `busy` is 0, or for a
+ *   second if a disk has stopped. The last thread to leave flushes the queues if the state has become ERR.
  * - Links, timers and the task are used on the progress thread only; other threads post the task.
  */
 #ifndef SOFTDEV_QP_H
@@ -234,7 +234,12 @@ bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type);
 /* Shows the queue pair to its peers under a generation that has never been used before; each RESET begins a new one. */
 void qp_begin_generation(struct softdev_qp *qp);
 uint64_t qp_generation(const struct softdev_qp *qp);
-/* Enters RESET; releases the lock for a while. */
+/*
+ * Enters RESET, in which nothing begins any more, and waits for a copy. If that takes a second, since its disk has stopped, the
+ * queue pair is in ERR, and is flushed when the copy has ended: false.
+ */
+bool qp_stop(struct softdev_qp *qp);
+/* Enters RESET, and empties the queues; releases the lock for a while. */
 void qp_reset(struct softdev_qp *qp);
 /* Lets the progress thread send what it can send at once before the queue pair ends. */
 void qp_send_posted(struct softdev_qp *qp);

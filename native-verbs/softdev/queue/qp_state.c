@@ -125,22 +125,35 @@ static void disconnect(void *owner)
 	qp->transport->disconnect(qp);
 }
 
-/* Called with qp->lock held. Waits for at most one slice of a copy. */
-static void wait_until_idle(struct softdev_qp *qp)
+/* Called with qp->lock held. Waits for a slice of a copy; false if that takes a second, as from a disk that has stopped. */
+static bool wait_until_idle(struct softdev_qp *qp)
 {
-	int cancel = cancel_put_off();
+	struct timespec limit;
+	int cancel = cancel_put_off(), error = 0;
 
-	while (qp->busy)
-		pthread_cond_wait(&qp->idle, &qp->lock);
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec++;
+	while (qp->busy && !error)
+		error = pthread_cond_timedwait(&qp->idle, &qp->lock, &limit);
 	cancel_restore(cancel);
+	return !qp->busy;
 }
 
-void qp_reset(struct softdev_qp *qp)
+bool qp_stop(struct softdev_qp *qp)
 {
 	atomic_store(&qp->state, IBV_QPS_RESET);
 	qp->base.state = IBV_QPS_RESET;
 	qp_begin_generation(qp);
-	wait_until_idle(qp);
+	if (wait_until_idle(qp))
+		return true;
+	atomic_store(&qp->state, qp->base.state = IBV_QPS_ERR);
+	return false;
+}
+
+void qp_reset(struct softdev_qp *qp)
+{
+	while (!qp_stop(qp))
+		;
 	pthread_mutex_unlock(&qp->lock);
 	progress_call(disconnect, qp);
 	cq_purge(qp->send_cq, qp);
@@ -208,8 +221,8 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 		wait_until_idle(qp);
 		return 0;
 	}
-	if (atomic_load(&qp->state) == IBV_QPS_SQE)
-		wait_until_idle(qp); /* requests that were posted before are flushed first */
+	if (atomic_load(&qp->state) == IBV_QPS_SQE && !wait_until_idle(qp))
+		return EBUSY; /* requests that were posted before are flushed first */
 	qp_apply_attributes(qp, attr, mask);
 	atomic_store(&qp->state, next);
 	base->state = next;

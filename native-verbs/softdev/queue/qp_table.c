@@ -47,23 +47,10 @@ void qp_table_add(struct softdev_qp *qp)
 	engine->qp_table->table[qp->slot] = qp;
 }
 
-/* Returns the place of the queue pair, NULL if it is not in the table. Called with the lock held. */
-static struct softdev_qp **place_of(const struct softdev_qp *qp)
-{
-	struct softdev_qp **table = engine->qp_table->table;
-	uint32_t handle = qp->base.handle;
-
-	return handle < DEVICE_MAX_QP && table[handle] == qp ? &table[handle] : NULL;
-}
-
-bool qp_table_remove(struct softdev_qp *qp)
+void qp_table_remove(const struct softdev_qp *qp)
 {
 	HOLD_LOCK(&engine->qp_table->lock);
-	struct softdev_qp **place = place_of(qp);
-
-	if (place)
-		*place = NULL;
-	return place;
+	engine->qp_table->table[qp->slot] = NULL;
 }
 
 void qp_table_give_number_back(const struct softdev_qp *qp)
@@ -75,7 +62,7 @@ void qp_table_give_number_back(const struct softdev_qp *qp)
 bool qp_is_live(const struct softdev_qp *qp)
 {
 	HOLD_LOCK(&engine->qp_table->lock);
-	return place_of(qp);
+	return qp->base.handle < DEVICE_MAX_QP && engine->qp_table->table[qp->base.handle] == qp;
 }
 
 static struct softdev_qp *qp_at(int slot)

@@ -10,7 +10,6 @@ int qp_table_take_number(struct softdev_qp *qp);
 void qp_table_give_number_back(const struct softdev_qp *qp);
 /* Makes the queue pair known by its number. */
 void qp_table_add(struct softdev_qp *qp);
-/* Returns false if the queue pair was not in the table. */
-bool qp_table_remove(struct softdev_qp *qp);
+void qp_table_remove(const struct softdev_qp *qp);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * A READ of a file whose disk has stopped waits, on whatever path, and nothing else does: neither at the reader nor at the owner
  * do other connections, rdma_cm, a fork or the end of another queue pair wait for it. The same if the file is another user's, of
- * which the kernel does not tell what is in memory.
+ * which the kernel does not tell what is in memory. The end of the queue pair itself, and that of the region it writes to, are
+ * refused for as long as the READ waits.
  */
 #define _GNU_SOURCE
 #include "cm_fixture.h"
@@ -13,7 +14,7 @@ enum { BYTES = 65536, WRITES = 20, SOMEBODY = 4711 };
 
 static uint8_t bytes[SLOW_BYTES];
 static struct slow_file file;
-static bool is_foreign;
+static bool is_foreign, ends_early;
 
 /* Until the process ends, for the leak sanitizer then needs the rights that it has begun with. */
 static void be_somebody(bool somebody)
@@ -92,6 +93,16 @@ static void *post_pending(void *of)
 	return NULL;
 }
 
+static void end_while_it_waits(const struct side *side, const struct region *sink)
+{
+	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(side->qp), EBUSY);
+	CHECK_EQUAL(softverbs_ibv_rereg_mr(sink->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE),
+		    IBV_REREG_MR_ERR_CMD);
+	CHECK_EQUAL(errno, EBUSY);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(sink->mr), EBUSY);
+}
+
 static void body(void)
 {
 	struct offer offer, quick_offer;
@@ -121,10 +132,12 @@ static void body(void)
 	close_side(&quick);
 	test_rendezvous(peer.fd);
 	expect_no_completion(slow.cq);
+	if (ends_early)
+		end_while_it_waits(&slow, sink);
 	slow_file_go_on(&file);
 	CHECK(!pthread_join(poster, NULL));
-	expect_completion(slow.cq, 1, IBV_WC_SUCCESS);
-	CHECK(!memcmp(sink->bytes, bytes, BYTES));
+	expect_completion(slow.cq, 1, ends_early ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
+	CHECK(ends_early || !memcmp(sink->bytes, bytes, BYTES));
 	test_finish_peer(&peer);
 	close_side(&slow);
 	be_somebody(false);
@@ -134,6 +147,12 @@ static void body(void)
 int main(void)
 {
 	on_each_path(body);
+	ends_early = !test_device();
+	setenv("SOFTVERBS_PATH", "file", 1);
+	test_run_apart(body);
+	setenv("SOFTVERBS_PATH", "cma", 1);
+	test_run_apart(body);
+	ends_early = false;
 	if (geteuid())
 		return 0;
 	is_foreign = true;
