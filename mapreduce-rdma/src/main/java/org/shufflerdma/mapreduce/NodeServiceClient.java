@@ -40,6 +40,23 @@ public final class NodeServiceClient implements Closeable {
   private static final byte REFUSAL = 2;
   private static final byte[] NOTHING = {};
 
+  /** The number of no request; requests count from 1. */
+  private static final int NO_REQUEST = 0;
+
+  /** If others wait, the service takes back the memory of a reducer that holds outputs and has been silent for 10 s. */
+  private static final long MOST_SILENT_NS = 8_000_000_000L;
+
+  private static final long SPEAK_NS = 1_000_000_000L;
+
+  /** Others may have the memory of the outputs that the service has named. */
+  public static final class LostOutputsException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    private LostOutputsException(String why, @Nullable Throwable cause) {
+      super(why + ", and others may have the memory of this reducer's outputs", cause);
+    }
+  }
+
   /** What has become of one output. */
   public static final class Answer {
     private final int output;
@@ -93,11 +110,19 @@ public final class NodeServiceClient implements Closeable {
     }
   }
 
+  /** What is done while an answer is waited for. */
+  private interface Pulse {
+    void beat() throws IOException;
+  }
+
   /** Reads until a point in time, however few bytes come at a time. */
   private static final class TimedInput extends FilterInputStream {
+    private static final long STEP_MS = 1_000;
+
     private final Socket socket;
     private final int timeoutMs;
     private long untilNs;
+    private Pulse pulse = () -> {};
 
     TimedInput(Socket socket, int timeoutMs) throws IOException {
       super(socket.getInputStream());
@@ -112,12 +137,18 @@ public final class NodeServiceClient implements Closeable {
 
     @Override
     public int read(byte[] into, int offset, int length) throws IOException {
-      long leftMs = TimeUnit.NANOSECONDS.toMillis(untilNs - System.nanoTime());
-      if (leftMs <= 0) {
-        throw new SocketTimeoutException("no whole answer within " + timeoutMs + " ms");
+      while (true) {
+        long leftMs = TimeUnit.NANOSECONDS.toMillis(untilNs - System.nanoTime());
+        if (leftMs <= 0) {
+          throw new SocketTimeoutException("no whole answer within " + timeoutMs + " ms");
+        }
+        socket.setSoTimeout((int) Math.min(leftMs, STEP_MS));
+        try {
+          return super.read(into, offset, length);
+        } catch (SocketTimeoutException e) {
+          pulse.beat();
+        }
       }
-      socket.setSoTimeout((int) leftMs);
-      return super.read(into, offset, length);
     }
   }
 
@@ -127,13 +158,15 @@ public final class NodeServiceClient implements Closeable {
   private final Hmac frames;
   private long sent;
   private long received;
-  private int lastId;
+  private int lastId = NO_REQUEST;
+  private long saidNs = System.nanoTime();
 
   private NodeServiceClient(Socket socket, TimedInput time, DataInputStream in, Hmac frames) {
     this.socket = socket;
     this.time = time;
     this.in = in;
     this.frames = frames;
+    time.pulse = this::stay;
   }
 
   /**
@@ -217,7 +250,8 @@ public final class NodeServiceClient implements Closeable {
   }
 
   /**
-   * Asks for a partition of outputs of a host, each of which {@link #next} answers once.
+   * Asks for a partition of outputs of a host, each of which {@link #next} answers once. The outputs of requests before must have been
+   * released.
    *
    * @return the number of the request
    */
@@ -229,6 +263,7 @@ public final class NodeServiceClient implements Closeable {
     for (String output : outputs) {
       put(body, output);
     }
+    saidNs = System.nanoTime();
     send(body);
     return lastId;
   }
@@ -246,11 +281,41 @@ public final class NodeServiceClient implements Closeable {
     body.putShort((short) bytes.length).put(bytes);
   }
 
-  /** The bytes of an output are needed no more. */
+  /**
+   * The bytes of an output are needed no more.
+   *
+   * @throws LostOutputsException as {@link #stay} does
+   */
   public void release(int id, int output) throws IOException {
+    long nowNs = System.nanoTime();
+    if (nowNs - saidNs > MOST_SILENT_NS) {
+      throw new LostOutputsException(
+          "nothing was said to the node service for "
+              + TimeUnit.NANOSECONDS.toMillis(nowNs - saidNs) + " ms",
+          null);
+    }
+    saidNs = nowNs; // the service hears it later
     ByteBuffer body = ByteBuffer.allocate(8);
     body.put(RELEASE).putInt(id).putShort((short) output);
     send(body);
+  }
+
+  /**
+   * Keeps the outputs of the request from being given to others. To be called whenever a part of one has been read.
+   *
+   * @throws LostOutputsException if that was too late, or the service has gone, so that what has been read since the last call may be
+   *     another output's
+   */
+  public void stay() throws LostOutputsException {
+    if (System.nanoTime() - saidNs > SPEAK_NS) {
+      try {
+        release(NO_REQUEST, 0);
+      } catch (LostOutputsException e) {
+        throw e;
+      } catch (IOException e) {
+        throw new LostOutputsException("the node service has gone", e);
+      }
+    }
   }
 
   /** Waits for what has become of an output of the request. */

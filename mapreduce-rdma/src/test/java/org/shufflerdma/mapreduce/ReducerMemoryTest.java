@@ -15,9 +15,11 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
@@ -125,14 +127,18 @@ class ReducerMemoryTest {
       JobOutputs holding = scene.job("alice");
       List<String> all =
           write(holding, 4, 240_000); // each takes a slab of its own, and there is room for less
-      JobOutputs job = scene.job("bob");
-      List<String> wanted = write(job, 4, 230_000);
-      try (NodeServiceClient silent = scene.connect(holding.grant());
-          NodeServiceClient client = scene.connect(job.grant())) {
-        int request = silent.fetch(0, Scene.HOST, all);
+      List<String> wanted = write(holding, 4, 230_000); // which may come into the same memory
+      try (HostOutputs silent = new HostOutputs(holding.grant(), scene.service.port, 0);
+          NodeServiceClient client = scene.connect(holding.grant())) {
+        silent.ask(Scene.HOST, all);
         int held = 0;
+        InputStream ofSilent = InputStream.nullInputStream();
         for (int i = 0; i < all.size(); i++) {
-          held += silent.next(request).refusal() == null ? 1 : 0;
+          NodeServiceClient.Answer answer = silent.next();
+          if (answer.refusal() == null) {
+            held++;
+            ofSilent = silent.open(answer);
+          }
         }
         assertThat(held).isPositive();
         assertThat(scene.service.metric("reducer_held_bytes"))
@@ -152,6 +158,49 @@ class ReducerMemoryTest {
           bytes = Scene.fetch(client, wanted.get(0));
         }
         assertThat(bytes).isInstanceOf(byte[].class);
+        InputStream others = ofSilent;
+        assertThatThrownBy(() -> others.read(new byte[100]))
+            .as("bytes that may be others'")
+            .isInstanceOf(IOException.class);
+      }
+    }
+  }
+
+  @Test
+  void whoReadsSlowlyKeepsItsOutputs() throws Exception {
+    try (Scene scene = new Scene(directory, MIB)) {
+      JobOutputs slow = scene.job("alice");
+      slow.grant().leave();
+      List<String> all = new ArrayList<>();
+      Map<String, byte[]> written = new HashMap<>();
+      for (int i = 0; i < 4; i++) { // there is room for less
+        all.add("attempt_1_m_%d_0".formatted(i));
+        written.put(all.get(i), slow.write(all.get(i), 240_000));
+      }
+      JobOutputs job = scene.job("bob");
+      List<String> wanted = write(job, 4, 230_000);
+      try (HostOutputs reducer = new HostOutputs(slow.grant(), scene.service.port, 0);
+          NodeServiceClient client = scene.connect(job.grant())) {
+        reducer.ask(Scene.HOST, all);
+        InputStream in = InputStream.nullInputStream();
+        byte[] expected = {};
+        for (int i = 0; i < all.size(); i++) {
+          NodeServiceClient.Answer answer = reducer.next();
+          if (answer.refusal() == null) {
+            in = reducer.open(answer);
+            expected = Objects.requireNonNull(written.get(all.get(answer.output())));
+          }
+        }
+        byte[] read = new byte[expected.length];
+        int step = 240_000 / 13 + 1;
+        for (int at = 0; at < read.length; at += step) {
+          assertThat(in.readNBytes(read, at, Math.min(step, read.length - at))).isPositive();
+          Scene.fetch(client, 0, wanted);
+          Thread.sleep(1_000);
+        }
+        assertThat(read).hasSize(240_000).isEqualTo(expected);
+        assertThat(scene.service.metric("reducer_shortages_total")).isPositive();
+        assertThat(scene.service.metric("reducers")).isEqualTo(2);
       }
     }
   }

@@ -90,4 +90,22 @@ class ServiceFaultsTest {
     scene.service.start();
     scene.assertServes(job);
   }
+
+  @Test
+  void aServiceThatWasStartedAnewBetweenTwoRequestsIsAskedOnANewConnection() throws Exception {
+    try (HostOutputs reducer = new HostOutputs(job.grant(), scene.service.port, 0)) {
+      for (int i = 0; i < 2; i++) {
+        reducer.ask(Scene.HOST, List.of(MAP));
+        NodeServiceClient.Answer answer = reducer.next();
+        assertThat(reducer.open(answer).readAllBytes()).isEqualTo(bytes);
+        reducer.release(answer);
+        reducer.endRequest();
+        scene.service.kill();
+        scene.service.start();
+      }
+      reducer.end();
+      assertThatThrownBy(() -> reducer.ask(Scene.HOST, List.of(MAP)))
+          .isInstanceOf(IOException.class);
+    }
+  }
 }

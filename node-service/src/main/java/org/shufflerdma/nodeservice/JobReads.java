@@ -53,12 +53,16 @@ final class JobReads implements AutoCloseable {
   private static final Set<TcpReason> OF_A_SERVICE_THAT_IS_GONE = EnumSet.of(
       TcpReason.CONNECT,
       TcpReason.CONNECT_TIMEOUT,
+      TcpReason.PEER_UNREACHABLE,
       TcpReason.REJECTED,
       TcpReason.NONCE,
       TcpReason.CANARY,
       TcpReason.BREAKER,
       TcpReason.CONNECTION_LOST,
       TcpReason.TIMEOUT);
+
+  /** The reason where the service of the other host is not there; it may come back. */
+  private static final String NO_SERVICE = "SERVICE";
 
   /** Is told the outcome of each output, once. Any thread may call. */
   interface Listener {
@@ -105,7 +109,11 @@ final class JobReads implements AutoCloseable {
    * @param begun is given each fetch, which it may cancel
    */
   void fetch(ReducerMessages.Fetch wanted, Listener listener, Consumer<BackgroundFetch> begun) {
-    searches.execute(wanted.host(), () -> search(wanted, listener, begun));
+    if (services.isSearchedFor(wanted.host())) {
+      searches.execute(wanted.host(), () -> search(wanted, listener, begun));
+    } else { // others' searches must not keep it waiting
+      search(wanted, listener, begun);
+    }
   }
 
   /** Those that have not begun run now, and fail, as their reducers wait for the outcome. */
@@ -166,14 +174,15 @@ final class JobReads implements AutoCloseable {
         if (OF_A_SERVICE_THAT_IS_GONE.contains(reason)) {
           services.forget(service);
         }
-        listener.onFailure((int) tag, reason.name());
+        listener.onFailure(
+            (int) tag, reason == TcpReason.PEER_UNREACHABLE ? NO_SERVICE : reason.name());
       }
     });
   }
 
   private static String reasonOf(Throwable failure) {
     if (failure instanceof IOException) {
-      return "SERVICE"; // that of the other host
+      return NO_SERVICE;
     }
     return failure instanceof IllegalArgumentException ? "NAME" : TcpReason.INTERNAL.name();
   }
@@ -182,7 +191,7 @@ final class JobReads implements AutoCloseable {
   void giveWay() {
     underWay.removeIf(BackgroundFetch::hasEnded);
     if (slabs.isToGiveWay(transport.buffers().slabBytes(), TURN_NS)) {
-      transport.buffers().trim(0);
+      transport.buffers().giveWay();
     }
   }
 

@@ -30,7 +30,7 @@ public final class NodeServices {
   /** A host that has been asked for. Its lock is held for one attempt at a time. */
   private static final class Host {
     volatile @Nullable PeerId service;
-    Deadline leftAlone = Deadline.afterMs(0);
+    volatile Deadline leftAlone = Deadline.afterMs(0);
     boolean isReported;
   }
 
@@ -47,6 +47,12 @@ public final class NodeServices {
     this.identity = identity;
     this.port = port;
     this.timeoutMs = timeoutMs;
+  }
+
+  /** Whether {@link #find} would ask the host, and may block for that: its service is neither known nor left alone. */
+  public boolean isSearchedFor(String name) {
+    Host host = hosts.get(name);
+    return host == null || (host.service == null && host.leftAlone.expired());
   }
 
   /** The service of a host. Blocks its caller, unless it is known, until the deadline at most. */

@@ -115,14 +115,15 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     }
   }
 
+  /** Ends a wait for the node service, too, as Hadoop's fetcher closes its connection here. */
   @Override
-  public void shutDown() throws InterruptedException {
-    super.shutDown();
+  public void interrupt() {
     try {
-      service.close();
+      service.end();
     } catch (IOException e) {
       LOG.debug("The connection to the node service could not be closed", e);
     }
+    super.interrupt();
   }
 
   /**
@@ -174,20 +175,22 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
       MapHost host, String name, List<TaskAttemptID> wanted, Set<TaskAttemptID> left)
       throws IOException {
     boolean isOver = false;
+    Set<TaskAttemptID> refused = new HashSet<>();
     try {
       List<String> names = new ArrayList<>(wanted.size());
       for (TaskAttemptID map : wanted) {
         names.add(map.toString());
       }
-      int request = service.ask(name, names);
+      service.ask(name, names);
       for (int answers = 0; answers < wanted.size(); answers++) {
-        NodeServiceClient.Answer answer = service.next(request);
+        NodeServiceClient.Answer answer = service.next();
         if (answer.output() >= wanted.size()) {
           throw new IOException("an answer about output " + answer.output());
         }
         TaskAttemptID map = wanted.get(answer.output());
         String refusal = answer.refusal();
         if (refusal != null) {
+          refused.add(map);
           refused(map, refusal.toUpperCase(Locale.ROOT));
           continue;
         }
@@ -203,19 +206,21 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
           atOnce = Math.max(1, answers);
           return outcome;
         }
-        service.release(request, answer);
+        service.release(answer);
       }
       atOnce = Math.min(MOST_AT_ONCE, 2 * atOnce);
       service.endRequest();
       isOver = true;
     } catch (IOException e) {
       LOG.info("The node service brings no map outputs of {}: {}", name, e.toString());
-      count(
-          "HTTP_SERVICE",
-          wanted.stream()
-              .filter(left::contains)
-              .filter(map -> !byHttp.contains(map))
-              .count());
+      if (!service.hasEnded()) {
+        count(
+            "HTTP_SERVICE",
+            wanted.stream()
+                .filter(left::contains)
+                .filter(map -> !byHttp.contains(map) && !refused.contains(map))
+                .count());
+      }
       service.leaveAlone();
       isOver = true;
     } finally {
@@ -271,6 +276,9 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     try {
       output.shuffle(host, plain, length, raw, metrics, reporter);
       scheduler.copySucceeded(map, host, length, startMs, Time.monotonicNow(), output);
+    } catch (NodeServiceClient.LostOutputsException e) {
+      output.abort();
+      throw e;
     } catch (InternalError | Exception e) { // codecs throw InternalError, as Hadoop's fetcher knows
       LOG.info("The output of {} could not be taken, and comes by HTTP: {}", map, e.toString());
       output.abort();
@@ -284,7 +292,12 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     return Outcome.DONE;
   }
 
+  /** A job may have as many counters as {@code mapreduce.job.counters.max} already. */
   private void count(String name, long more) {
-    reporter.incrCounter(COUNTERS, name, more);
+    try {
+      reporter.incrCounter(COUNTERS, name, more);
+    } catch (RuntimeException e) {
+      LOG.debug("{} of {} is not counted", more, name, e);
+    }
   }
 }
