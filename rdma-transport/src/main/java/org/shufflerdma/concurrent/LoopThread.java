@@ -51,15 +51,18 @@ public final class LoopThread {
     return started != null && started.isAlive();
   }
 
-  /** Ends the thread after its current step. */
+  /**
+   * Ends the thread after its current step. An interrupt is only thrown once the thread has ended, as the caller gives back what the
+   * thread uses.
+   */
   public void stop() throws InterruptedException {
     stopping = true;
     Thread started = thread;
     if (started != null) {
-      started.join(STOP_MS);
-      if (started.isAlive()) {
-        throw new StillInUseException(name + " did not end within " + STOP_MS + " ms");
-      }
+      Ended.await(name, STOP_MS, ms -> {
+        started.join(ms);
+        return !started.isAlive();
+      });
     }
   }
 }

@@ -7,7 +7,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.concurrent.StillInUseException;
+import org.shufflerdma.concurrent.Ended;
 import org.shufflerdma.verbs.CompletionBatch;
 import org.shufflerdma.verbs.CompletionChannel;
 import org.shufflerdma.verbs.CompletionQueue;
@@ -211,12 +211,15 @@ public final class CompletionPoller {
   /** No completion is taken any more. The turning thread has ended. */
   void close() throws InterruptedException {
     // For good, as the queue is about to be destroyed.
-    if (!polling.tryAcquire(CLOSE_MS, TimeUnit.MILLISECONDS)) {
-      throw new StillInUseException(
-          "a thread is still handling completions after " + CLOSE_MS + " ms");
-    }
-    synchronized (this) {
-      closed = true;
+    try {
+      Ended.await(
+          "the handling of completions",
+          CLOSE_MS,
+          ms -> polling.tryAcquire(ms, TimeUnit.MILLISECONDS));
+    } finally {
+      synchronized (this) {
+        closed = true;
+      }
     }
   }
 }

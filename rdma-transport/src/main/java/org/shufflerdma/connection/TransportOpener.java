@@ -11,8 +11,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Ended;
 import org.shufflerdma.concurrent.LoopThread;
-import org.shufflerdma.concurrent.StillInUseException;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.memory.BufferPool;
 import org.shufflerdma.metrics.PhaseTimer;
@@ -231,11 +231,12 @@ record TransportOpener(
         timer.scheduleWithFixedDelay(look, WATCHDOG_MS, WATCHDOG_MS, TimeUnit.MILLISECONDS);
   }
 
-  private static void finish(ThreadPoolExecutor closer, long timeoutMs)
+  private static void finish(ThreadPoolExecutor workers, long timeoutMs)
       throws InterruptedException {
-    closer.shutdown();
-    if (!closer.awaitTermination(timeoutMs, TimeUnit.MILLISECONDS)) {
-      throw new StillInUseException("connections were not destroyed within " + timeoutMs + " ms");
-    }
+    workers.shutdown();
+    Ended.await(
+        "the work on connections",
+        timeoutMs,
+        ms -> workers.awaitTermination(ms, TimeUnit.MILLISECONDS));
   }
 }

@@ -107,7 +107,12 @@ public final class ControlLoop {
   /** Ends the thread, which must not call. The channels are their owners'. */
   public void close() throws IOException, InterruptedException {
     selector.wakeup();
-    thread.stop();
+    try {
+      thread.stop();
+    } catch (InterruptedException e) { // after the end of the thread
+      selector.close();
+      throw e;
+    }
     selector.close();
   }
 }

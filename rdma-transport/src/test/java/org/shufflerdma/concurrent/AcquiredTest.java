@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class AcquiredTest {
   private final List<String> closed = new ArrayList<>();
@@ -63,8 +65,9 @@ class AcquiredTest {
     assertThat(Thread.interrupted()).isTrue();
   }
 
-  @Test
-  void whatAThreadMayStillBeInsideIsNotClosed() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whatAThreadMayStillBeInsideIsNotClosed(boolean isInterrupted) throws Exception {
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch end = new CountDownLatch(1);
     AtomicBoolean destroyed = new AtomicBoolean();
@@ -77,7 +80,11 @@ class AcquiredTest {
     acquired.keep(thread::stop);
     thread.start(why -> {});
     inside.await();
+    if (isInterrupted) {
+      Thread.currentThread().interrupt();
+    }
     acquired.close();
+    assertThat(Thread.interrupted()).isEqualTo(isInterrupted);
     assertThat(destroyed).isFalse();
     end.countDown();
     thread.stop();
