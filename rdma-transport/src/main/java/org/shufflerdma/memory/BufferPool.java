@@ -2,17 +2,14 @@
 package org.shufflerdma.memory;
 
 import java.io.IOException;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.memory.Slabs.SlabClass;
 import org.shufflerdma.metrics.LatencyHistogram;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.slf4j.Logger;
@@ -23,8 +20,8 @@ import org.slf4j.LoggerFactory;
  * class runs out, twice as large as the one before, cut into buffers of that class, and given up when it is idle and another class
  * needs its bytes. There may be more classes than slabs: where no slab more fits, a request may take
  * a buffer of a larger class, which goes back to that class. Any thread may call; the lock guards all
- * accounts and is never held while memory is registered, deregistered or unmapped. Closed by its owner
- * after all queue pairs are destroyed.
+ * accounts and is never held while memory is registered, deregistered or unmapped. What comes back goes to whoever has waited longest
+ * and can use it. Closed by its owner after all queue pairs are destroyed.
  */
 public final class BufferPool implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(BufferPool.class);
@@ -34,41 +31,16 @@ public final class BufferPool implements AutoCloseable {
   /** A device that takes longer to register a slab for another thread is not waited for. */
   private static final int OPENING_MS = 1_000;
 
-  /**
-   * The first slab of a class fills one huge page, unless it needs more for its first buffers. The kernel clears the pages of a
-   * slab when it is registered, and 16 MiB take longer than most tasks read.
-   */
-  private static final int FIRST_SLAB_BYTES = 2 << 20;
-
-  /** So many buffers whose length is a power of two fit the first slab of their class, and at least half of them of other lengths. */
-  private static final int FIRST_BUFFERS = 4;
-
-  /** From the smallest first slab to more than the largest that the settings can ask for. */
-  private static final int MOST_DOUBLINGS = 10;
-
   /** How many classes above its own a request looks before it has a slab of another class given up. */
   private static final int CHEAP_STEPS = 1;
 
   private final ProtectionDomain domain;
   private final PoolSettings settings;
-  private final SizeClasses classes;
+  private final Slabs slabs;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
 
-  /** By class index; the last one holds the slabs of a single buffer larger than any class. */
-  private final List<Deque<Slab>> slabsByClass = new ArrayList<>();
-
-  /** Threads that want a buffer of one class at once, as tasks do that begin together. */
-  private static final class Herd {
-    /** Those that register a slab. */
-    private int opening;
-
-    /** Those that wait for such a slab. */
-    private int waiting;
-  }
-
-  /** By class index, as above. */
-  private final List<Herd> herdsByClass = new ArrayList<>();
+  private final WaitingLine<RegisteredBuffer> line = new WaitingLine<>(changed);
 
   /** The kinds of pages (of the kernel's pool or not) that the log has mentioned. */
   private final Set<Boolean> loggedPages = new HashSet<>();
@@ -77,7 +49,7 @@ public final class BufferPool implements AutoCloseable {
   private long registeredBytes;
 
   /** The registered bytes that are being deregistered. */
-  private long leavingBytes;
+  private long deregisteringBytes;
 
   /** Threads that register or deregister a slab now. */
   private int busyThreads;
@@ -88,16 +60,10 @@ public final class BufferPool implements AutoCloseable {
   private long zombieBytes;
   private long exhaustions;
 
-  private final LatencyHistogram waits = new LatencyHistogram();
-
   public BufferPool(ProtectionDomain domain, PoolSettings settings) {
     this.domain = domain;
     this.settings = settings;
-    this.classes = new SizeClasses(settings.slabBytes());
-    for (int i = 0; i <= classes.count(); i++) {
-      slabsByClass.add(new ArrayDeque<>());
-      herdsByClass.add(new Herd());
-    }
+    this.slabs = new Slabs(settings.slabBytes());
   }
 
   /** Longest buffer that shares its registration with others. */
@@ -113,7 +79,7 @@ public final class BufferPool implements AutoCloseable {
   /** Returns whether a request of this length can ever be served. */
   public boolean canHold(long lengthBytes) {
     return lengthBytes <= settings.budgetBytes()
-        && classes.bufferBytes(lengthBytes) <= settings.budgetBytes();
+        && slabs.bufferBytes(lengthBytes) <= settings.budgetBytes();
   }
 
   /**
@@ -131,39 +97,31 @@ public final class BufferPool implements AutoCloseable {
       if (!canHold(lengthBytes)) {
         throw exhausted(lengthBytes, "more than the budget");
       }
-      RegisteredBuffer buffer = leaseNow(lengthBytes, deadline);
-      return buffer == null ? awaitBuffer(lengthBytes, deadline) : buffer;
+      RegisteredBuffer buffer = line.await(() -> leaseNow(lengthBytes, deadline), deadline);
+      if (buffer == null) {
+        throw exhausted(lengthBytes, "no buffer came back in time");
+      }
+      return buffer;
     } finally {
       lock.unlock();
     }
   }
 
-  /** The caller holds the lock, but not while this waits. */
-  private RegisteredBuffer awaitBuffer(long lengthBytes, Deadline deadline)
-      throws IOException, InterruptedException {
-    long startNs = System.nanoTime();
+  /**
+   * Leases a buffer like {@link #acquire}; null if it would have to wait until one comes back, or if somebody who waits has not looked
+   * yet since something has changed. It takes as long as the registration of a slab, or for at most a second that by another thread.
+   */
+  public @Nullable RegisteredBuffer tryAcquire(long lengthBytes) throws IOException {
+    lock.lock();
     try {
-      while (true) {
-        long remainingNs = deadline.remainingNs();
-        if (remainingNs == 0) {
-          throw exhausted(lengthBytes, "no buffer came back in time");
-        }
-        changed.awaitNanos(remainingNs);
-        RegisteredBuffer buffer = leaseNow(lengthBytes, deadline);
-        if (buffer != null) {
-          return buffer;
-        }
-      }
+      return line.haveLooked() ? leaseNow(lengthBytes, Deadline.afterMs(OPENING_MS)) : null;
     } finally {
-      waits.recordSince(startNs);
+      lock.unlock();
     }
   }
 
-  /**
-   * Leases a buffer like {@link #acquire}; null if it would have to wait until one comes back. It takes as long as
-   * the registration of a slab, or for at most a second that by another thread.
-   */
-  public @Nullable RegisteredBuffer tryAcquire(long lengthBytes) throws IOException {
+  /** The same, but ahead of those that wait: for something brief that cannot wait in line, and on which their tasks depend. */
+  public @Nullable RegisteredBuffer tryAcquireFirst(long lengthBytes) throws IOException {
     lock.lock();
     try {
       return leaseNow(lengthBytes, Deadline.afterMs(OPENING_MS));
@@ -178,81 +136,26 @@ public final class BufferPool implements AutoCloseable {
     Deadline opening = deadline.atMostMs(OPENING_MS);
     while (true) {
       checkOpen();
-      Slab slab = slabWithFree(lengthBytes);
+      Slab slab = slabs.withFree(lengthBytes);
       if (slab == null && awaitSlab(lengthBytes, opening)) {
         continue;
       }
-      if (slab == null && reserve(slabBytesFor(lengthBytes))) {
+      if (slab == null && reserve(slabs.nextBytes(lengthBytes))) {
         slab = openSlab(lengthBytes);
       }
       if (slab == null) {
-        slab = largerWithFree(lengthBytes, CHEAP_STEPS);
+        slab = slabs.largerWithFree(lengthBytes, CHEAP_STEPS);
       }
       if (slab != null) {
         return lease(slab);
       }
-      List<Slab> inTheWay = takeIdleFor(slabBytesFor(lengthBytes));
+      List<Slab> inTheWay = takeIdleFor(slabs.nextBytes(lengthBytes));
       if (inTheWay.isEmpty()) {
-        slab = largerWithFree(lengthBytes, classes.count());
+        slab = slabs.largerWithFree(lengthBytes, Integer.MAX_VALUE);
         return slab == null ? null : lease(slab);
       }
       end(inTheWay);
     }
-  }
-
-  /**
-   * A slab of the smallest larger class that has a free buffer, at most {@code steps} classes above
-   * that of the length. It wastes the least, and leaves the longest buffers to those that need them.
-   */
-  private @Nullable Slab largerWithFree(long lengthBytes, int steps) {
-    if (!classes.isPooled(lengthBytes)) {
-      return null;
-    }
-    int own = classes.indexOf(lengthBytes);
-    int end = Math.min(own + steps + 1, classes.count());
-    return slabsByClass.subList(own + 1, end).stream()
-        .flatMap(Deque::stream)
-        .filter(Slab::hasFree)
-        .findFirst()
-        .orElse(null);
-  }
-
-  private @Nullable Slab slabWithFree(long lengthBytes) {
-    for (Slab slab : slabsFor(lengthBytes)) {
-      if (slab.hasFree() && fits(slab, lengthBytes)) {
-        return slab;
-      }
-    }
-    return null;
-  }
-
-  /** Buffers of one class all fit; one larger than any class must not waste half of itself. */
-  private boolean fits(Slab slab, long lengthBytes) {
-    return classes.isPooled(lengthBytes)
-        || (lengthBytes <= slab.bufferBytes() && slab.bufferBytes() / 2 < lengthBytes);
-  }
-
-  private Deque<Slab> slabsFor(long lengthBytes) {
-    return slabsByClass.get(classOf(lengthBytes));
-  }
-
-  private Herd herdFor(long lengthBytes) {
-    return herdsByClass.get(classOf(lengthBytes));
-  }
-
-  private int classOf(long lengthBytes) {
-    return classes.isPooled(lengthBytes) ? classes.indexOf(lengthBytes) : classes.count();
-  }
-
-  /** Returns the size of the next slab for buffers of this length. Those of a class grow with what is asked of it. */
-  private long slabBytesFor(long lengthBytes) {
-    long bufferBytes = classes.bufferBytes(lengthBytes);
-    if (!classes.isPooled(lengthBytes)) {
-      return bufferBytes;
-    }
-    long first = Math.max(FIRST_SLAB_BYTES, FIRST_BUFFERS * Long.highestOneBit(bufferBytes));
-    int doublings = Math.min(slabsFor(lengthBytes).size(), MOST_DOUBLINGS);
-    return Math.min(settings.slabBytes(), first << doublings);
   }
 
   /** Takes bytes of the budget; false if so many are not left. */
@@ -270,22 +173,9 @@ public final class BufferPool implements AutoCloseable {
    */
   private List<Slab> takeIdleFor(long bytes) {
     long excess = Math.max(
-        registeredBytes - leavingBytes + bytes - settings.budgetBytes(),
-        settings.memory().excessWith(bytes) - leavingBytes);
-    List<Slab> idle = new ArrayList<>();
-    for (Deque<Slab> slabs : slabsByClass) {
-      for (Slab slab : slabs) {
-        if (excess > 0 && slab.isIdle()) {
-          idle.add(slab);
-          excess -= slab.sizeBytes();
-        }
-      }
-    }
-    if (excess > 0) {
-      return List.of();
-    }
-    slabsByClass.forEach(slabs -> slabs.removeAll(idle));
-    return idle;
+        registeredBytes - deregisteringBytes + bytes - settings.budgetBytes(),
+        settings.memory().excessWith(bytes) - deregisteringBytes);
+    return slabs.takeIdle(excess);
   }
 
   /**
@@ -293,38 +183,38 @@ public final class BufferPool implements AutoCloseable {
    * all of its buffers, or if it does not come before the deadline or an interrupt, which the thread keeps.
    */
   private boolean awaitSlab(long lengthBytes, Deadline deadline) {
-    Herd herd = herdFor(lengthBytes);
-    long buffers = slabBytesFor(lengthBytes) / classes.bufferBytes(lengthBytes);
-    long toSpare = herd.opening * (buffers - 1); // each slab has one for the thread that opens it
-    if (herd.waiting >= toSpare) {
+    SlabClass slabClass = slabs.classOf(lengthBytes);
+    long buffers = slabs.nextBytes(lengthBytes) / slabs.bufferBytes(lengthBytes);
+    long toSpare =
+        slabClass.opening * (buffers - 1); // each slab has one for the thread that opens it
+    if (slabClass.waiting >= toSpare) {
       return false;
     }
-    herd.waiting++;
+    slabClass.waiting++;
     try {
       do {
         if (changed.awaitNanos(deadline.remainingNs()) <= 0) {
           return false;
         }
-      } while (!closed && herd.opening > 0 && slabWithFree(lengthBytes) == null);
+      } while (!closed && slabClass.opening > 0 && slabs.withFree(lengthBytes) == null);
       return true;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
     } finally {
-      herd.waiting--;
+      slabClass.waiting--;
     }
   }
 
   private Slab openSlab(long lengthBytes) throws IOException {
-    long slabBytes = slabBytesFor(lengthBytes);
-    Herd herd = herdFor(lengthBytes);
+    long slabBytes = slabs.nextBytes(lengthBytes);
+    SlabClass slabClass = slabs.classOf(lengthBytes);
     Slab slab = null;
-    herd.opening++;
+    slabClass.opening++;
     try {
-      slab =
-          unlocked(() -> Slab.open(domain, slabBytes, classes.bufferBytes(lengthBytes), settings));
+      slab = unlocked(() -> Slab.open(domain, slabBytes, slabs.bufferBytes(lengthBytes), settings));
     } finally {
-      herd.opening--;
+      slabClass.opening--;
       if (slab == null) {
         registeredBytes -= slabBytes;
         settings.memory().giveBack(slabBytes);
@@ -335,7 +225,7 @@ public final class BufferPool implements AutoCloseable {
       checkOpen();
     }
     logPages(slab);
-    slabsFor(lengthBytes).addFirst(slab);
+    slabClass.add(slab);
     return slab;
   }
 
@@ -352,7 +242,7 @@ public final class BufferPool implements AutoCloseable {
     } finally {
       lock.lock();
       busyThreads--;
-      changed.signalAll();
+      line.tellOfChange();
     }
   }
 
@@ -385,7 +275,7 @@ public final class BufferPool implements AutoCloseable {
       }
       slab.putBack(slabOffset, System.nanoTime());
       isLast = slab.isToBeUnmapped();
-      changed.signalAll();
+      line.tellOfChange();
     } finally {
       lock.unlock();
     }
@@ -411,13 +301,24 @@ public final class BufferPool implements AutoCloseable {
 
   /** Gives up slabs that nobody has used for {@code idleMs}. */
   public void trim(long idleMs) {
-    long thenNs = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(idleMs);
     lock.lock();
     try {
-      List<Slab> idle = new ArrayList<>();
-      for (Deque<Slab> slabs : slabsByClass) {
-        slabs.stream().filter(slab -> slab.isIdleSince(thenNs)).forEach(idle::add);
-        slabs.removeAll(idle);
+      end(slabs.takeUnused(idleMs));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Gives memory to others: all idle slabs, or if there is none, the one with the fewest leased buffers as soon as these are back, and
+   * another one if that takes longer than a second. To be called from time to time for as long as others lack memory.
+   */
+  public void giveWay() {
+    lock.lock();
+    try {
+      List<Slab> idle = slabs.takeUnused(0);
+      if (idle.isEmpty()) {
+        slabs.haveOneLeave();
       }
       end(idle);
     } finally {
@@ -429,9 +330,9 @@ public final class BufferPool implements AutoCloseable {
    * Deregisters slabs that have been taken out of the pool, and unmaps those without a leased buffer.
    * What the device keeps stays mapped and counted. The caller holds the lock, but not all the time.
    */
-  private void end(List<Slab> slabs) {
-    slabs.forEach(slab -> leavingBytes += slab.sizeBytes());
-    for (Slab slab : slabs) {
+  private void end(List<Slab> taken) {
+    taken.forEach(slab -> deregisteringBytes += slab.sizeBytes());
+    for (Slab slab : taken) {
       boolean deregistered = false;
       try {
         deregistered = unlocked(() -> {
@@ -441,7 +342,7 @@ public final class BufferPool implements AutoCloseable {
       } catch (IOException | RuntimeException e) {
         LOG.error("Leaking {} bytes that could not be deregistered", slab.sizeBytes(), e);
       }
-      leavingBytes -= slab.sizeBytes();
+      deregisteringBytes -= slab.sizeBytes();
       if (deregistered) {
         registeredBytes -= slab.sizeBytes();
         settings.memory().giveBack(slab.sizeBytes());
@@ -464,7 +365,7 @@ public final class BufferPool implements AutoCloseable {
 
   /** Waits for a buffer that was not free, also those in vain. */
   public LatencyHistogram waits() {
-    return waits;
+    return line.waits();
   }
 
   public PoolUsage usage() {
@@ -490,16 +391,14 @@ public final class BufferPool implements AutoCloseable {
         return;
       }
       closed = true;
-      changed.signalAll();
+      line.tellOfChange();
       if (leasedBuffers > 0) {
         LOG.warn(
             "The buffer pool is closed while {} buffers ({} bytes) have not been released",
             leasedBuffers,
             leasedBytes);
       }
-      List<Slab> all = slabsByClass.stream().flatMap(Deque::stream).toList();
-      slabsByClass.forEach(Deque::clear);
-      end(all);
+      end(slabs.takeAll());
       while (busyThreads > 0 && !deadline.expired()) {
         changed.awaitNanos(deadline.remainingNs());
       }

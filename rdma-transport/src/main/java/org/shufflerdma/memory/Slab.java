@@ -88,6 +88,10 @@ final class Slab {
     return freeCount > 0;
   }
 
+  int leasedBuffers() {
+    return bufferCount - freeCount;
+  }
+
   boolean isIdle() {
     return freeCount == bufferCount;
   }

@@ -13,17 +13,21 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.NativeMemory;
 import org.shufflerdma.verbs.TestDevice;
 
 @Timeout(60)
@@ -185,6 +189,103 @@ class BufferPoolTest {
     waiter.get(50, TimeUnit.SECONDS).release();
     all.forEach(RegisteredBuffer::release);
     assertThat(pool.usage().exhaustions()).isEqualTo(1);
+  }
+
+  /** Returns when a thread of its own waits for a buffer. */
+  private static Future<RegisteredBuffer> waiter(BufferPool pool, long lengthBytes)
+      throws Exception {
+    FutureTask<RegisteredBuffer> task =
+        new FutureTask<>(() -> pool.acquire(lengthBytes, Deadline.afterMs(50_000)));
+    Thread thread = new Thread(task);
+    thread.start();
+    Await.until("it waits", 20_000, () -> thread.getState() == Thread.State.TIMED_WAITING);
+    return task;
+  }
+
+  @Test
+  void whatComesBackIsForWhoeverHasWaitedLongest() throws Exception {
+    List<RegisteredBuffer> all = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      all.add(pool.acquire(SLAB, NOW));
+    }
+    Future<RegisteredBuffer> first = waiter(pool, SLAB);
+    Future<RegisteredBuffer> second = waiter(pool, SLAB);
+    all.remove(0).release();
+    assertThat(pool.tryAcquire(SLAB)).isNull();
+    assertThatThrownBy(() -> pool.acquire(SLAB, Deadline.afterMs(20)))
+        .isInstanceOf(PoolExhaustedException.class);
+    RegisteredBuffer buffer = first.get(50, TimeUnit.SECONDS);
+    assertThat(second.isDone()).isFalse();
+    buffer.release();
+    second.get(50, TimeUnit.SECONDS).release();
+    all.forEach(RegisteredBuffer::release);
+  }
+
+  /** As in a node service, where each job has a pool. */
+  @Test
+  void roomThatAnotherPoolHasGivenBackIsFoundWithoutASignal() throws Exception {
+    AtomicBoolean hasRoom = new AtomicBoolean();
+    SlabMemory shared = new SlabMemory() {
+      @Override
+      public NativeMemory allocate(long bytes, boolean hugePages) throws IOException {
+        return OF_PROCESS.allocate(bytes, hugePages);
+      }
+
+      @Override
+      public boolean tryTake(long bytes) {
+        return hasRoom.get();
+      }
+
+      @Override
+      public long excessWith(long bytes) {
+        return hasRoom.get() ? 0 : bytes;
+      }
+
+      @Override
+      public void giveBack(long bytes) {}
+    };
+    PoolSettings settings = new PoolSettings(4 * SLAB, SLAB, false, true, 60_000, shared);
+    try (BufferPool sharing = new BufferPool(transport.protectionDomain(), settings)) {
+      Future<RegisteredBuffer> waiter = waiter(sharing, SLAB);
+      hasRoom.set(true);
+      waiter.get(25, TimeUnit.SECONDS).release();
+    }
+  }
+
+  /** Each buffer that comes back is leased again, so that no slab would ever be idle. */
+  @Test
+  void aBusyPoolGivesWayByOneSlabAtATime() throws Exception {
+    List<RegisteredBuffer> leased = new ArrayList<>();
+    for (int i = 0; i < 4 * SLAB / 4096; i++) {
+      leased.add(pool.acquire(4096, NOW));
+    }
+    for (RegisteredBuffer buffer : List.copyOf(leased)) {
+      pool.giveWay();
+      leased.remove(buffer);
+      buffer.release();
+      RegisteredBuffer again = pool.tryAcquire(4096);
+      if (again != null) {
+        leased.add(again);
+      }
+    }
+    pool.giveWay(); // the slab that leaves was the last one, whose buffers come back last
+    assertThat(pool.usage().registeredBytes()).isEqualTo(3 * SLAB);
+    leased.forEach(RegisteredBuffer::release);
+  }
+
+  @Test
+  void whoeverWaitsForALargeBufferKeepsNoSmallOneFromOthers() throws Exception {
+    List<RegisteredBuffer> all = new ArrayList<>();
+    for (int lengthBytes : List.of(SLAB, SLAB, SLAB, 4 << 10)) {
+      all.add(pool.acquire(lengthBytes, NOW));
+    }
+    Future<RegisteredBuffer> large = waiter(pool, SLAB);
+    RegisteredBuffer small = pool.acquire(4 << 10, NOW);
+    small.release();
+    all.add(pool.acquire(4 << 10, Deadline.afterMs(50_000)));
+    all.remove(0).release();
+    large.get(50, TimeUnit.SECONDS).release();
+    all.forEach(RegisteredBuffer::release);
   }
 
   @Test
