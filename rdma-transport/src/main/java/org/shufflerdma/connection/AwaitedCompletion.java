@@ -10,6 +10,8 @@ import org.shufflerdma.concurrent.Deadline;
 
 /** The completion of a list that a thread waits for. */
 public final class AwaitedCompletion implements ReadCompletion {
+  private static final int STEP_MS = 100;
+
   private final @Nullable CompletionPoller poller;
   private final CompletableFuture<@Nullable ReadFailure> outcome = new CompletableFuture<>();
 
@@ -41,8 +43,18 @@ public final class AwaitedCompletion implements ReadCompletion {
   /** Null if all bytes are in the buffer. */
   public @Nullable ReadFailure await(Deadline deadline)
       throws InterruptedException, TimeoutException {
+    return await(deadline, () -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param whileWaiting called about every 100 ms; what it throws ends the wait
+   */
+  public @Nullable ReadFailure await(Deadline deadline, Runnable whileWaiting)
+      throws InterruptedException, TimeoutException {
     if (poller == null) {
-      return get(deadline);
+      return get(deadline, whileWaiting);
     }
     poller.poll();
     if (outcome.isDone()) {
@@ -51,18 +63,25 @@ public final class AwaitedCompletion implements ReadCompletion {
     poller.expect();
     try {
       poller.poll();
-      return get(deadline);
+      return get(deadline, whileWaiting);
     } finally {
       poller.expectNoMore();
     }
   }
 
-  private @Nullable ReadFailure get(Deadline deadline)
+  private @Nullable ReadFailure get(Deadline deadline, Runnable whileWaiting)
       throws InterruptedException, TimeoutException {
-    try {
-      return outcome.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-    } catch (ExecutionException e) {
-      throw new IllegalStateException("the outcome is never an exception", e);
+    while (true) {
+      try {
+        return outcome.get(deadline.atMostMs(STEP_MS).remainingNs(), TimeUnit.NANOSECONDS);
+      } catch (TimeoutException e) {
+        if (deadline.expired()) {
+          throw e;
+        }
+        whileWaiting.run();
+      } catch (ExecutionException e) {
+        throw new IllegalStateException("the outcome is never an exception", e);
+      }
     }
   }
 }

@@ -78,6 +78,11 @@ public final class Connecting {
     return placeBy.expired();
   }
 
+  /** Whether it is in line, as there are as many connections or attempts as there may be. */
+  public synchronized boolean isWaitingForPlace() {
+    return !ended && placedNs == 0;
+  }
+
   /** When it got its place, by {@link System#nanoTime}; 0 if it has had none. */
   synchronized long placedNs() {
     return placedNs;

@@ -48,6 +48,7 @@ public final class Connection {
   private final SendBudget budget;
   private final ReentrantLock postLock = new ReentrantLock();
   private final ReadBatch batch;
+  private final int hostAskedAfterMs;
   private final Map<Long, PostedList> outstanding = new ConcurrentHashMap<>();
   private long lastPosted; // number of a list; guarded by postLock
 
@@ -82,6 +83,7 @@ public final class Connection {
     this.whenBroken = whenBroken;
     this.budget = new SendBudget(queuePair.depth());
     this.batch = new ReadBatch(settings.readsPerList());
+    this.hostAskedAfterMs = settings.hostAskedAfterMs();
   }
 
   public PeerId peer() {
@@ -287,12 +289,12 @@ public final class Connection {
     int index = PendingReads.index(wrId);
     if (status != WcStatus.SUCCESS) {
       PeerFailure failure = PeerFailure.of(status);
-      if (failure == PeerFailure.READ_ERROR) {
-        list.note(index, status, vendorError);
-        state.readFailed(list.readsOf);
-      }
       if (status != WcStatus.WR_FLUSH_ERR) {
         stats.readErrors.increment();
+        if (failure == PeerFailure.READ_ERROR) {
+          list.note(index, status, vendorError);
+          state.readFailed(list.readsOf);
+        }
       }
       breakWith(failure, WcStatus.text(status) + ", vendor error " + vendorError);
     }
@@ -345,6 +347,32 @@ public final class Connection {
     if (!list.completion.isPolledFor()) {
       poller.expectNoMore();
     }
+  }
+
+  /**
+   * For whoever waits for something that no READ brings: asks the peer's host by TCP, and breaks the connection if it does not
+   * answer, and no READ has come meanwhile. Waits for as long as {@link PeerState#isLost}.
+   */
+  public void breakIfHostIsLost() {
+    long progressNs = lastProgressNs;
+    if (isOpen() && state.isLost() && lastProgressNs == progressNs) {
+      breakWith(
+          PeerFailure.PEER_UNREACHABLE,
+          "the peer does not do what it was asked for, and there is no answer from "
+              + state.tcpAddress() + " either");
+    }
+  }
+
+  /** Another connection to the peer's host has failed: if it did for want of an answer, the same is done. */
+  public void couldNotConnectByTcp(IOException why) {
+    if (TcpProbe.isSilence(why)) {
+      breakIfHostIsLost();
+    }
+  }
+
+  /** After so many milliseconds in which the peer is silent, its host is asked. */
+  public int hostAskedAfterMs() {
+    return hostAskedAfterMs;
   }
 
   /** Ends the connection's use; the first failure counts, later ones are ignored. True for the one that counts. */
@@ -518,6 +546,7 @@ public final class Connection {
     return outstanding.values().stream()
         .map(list -> list.sink)
         .filter(RegisteredBuffer::isZombie)
+        .distinct() // several lists may bring one block
         .mapToLong(RegisteredBuffer::capacityBytes)
         .sum();
   }

@@ -371,7 +371,7 @@ final class Dial implements CmEventLoop.Handler {
     }
     RegisteredBuffer sink;
     try {
-      sink = connector.buffers().tryAcquire(Canary.SIZE_BYTES);
+      sink = connector.buffers().tryAcquireFirst(Canary.SIZE_BYTES);
     } catch (IOException e) {
       throw new NoConnectionException(peer, PeerFailure.RESOURCES, "no fetch buffer", e);
     }

@@ -312,7 +312,7 @@ final class InboundListener {
         beEstablished();
         stats.connectionsAccepted.increment();
       } else {
-        LOG.debug("The inbound connection from {} ends because of {}", id.peerAddress(), event);
+        LOG.debug("An inbound connection ends because of {}", event); // its id may be gone
         end();
       }
     }

@@ -3,7 +3,6 @@ package org.shufflerdma.connection;
 
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.memory.RegisteredBuffer;
-import org.shufflerdma.verbs.WcStatus;
 
 /**
  * A chain of READs that the device has, or is about to get. From posting on only the
@@ -48,9 +47,9 @@ final class PostedList {
     this.readsOf = readsOf;
   }
 
-  /** Notes an errored READ of this list; only the first that was not flushed is to blame. */
+  /** Notes an errored READ of this list, which was not flushed; only the first is to blame. */
   void note(int index, int status, int vendor) {
-    if (culprit == ReadFailure.NO_CULPRIT && status != WcStatus.WR_FLUSH_ERR) {
+    if (culprit == ReadFailure.NO_CULPRIT) {
       culprit = index;
       wcStatus = status;
       vendorError = vendor;

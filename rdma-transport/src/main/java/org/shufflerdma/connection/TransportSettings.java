@@ -77,6 +77,11 @@ public record TransportSettings(
         : progressTimeoutMs;
   }
 
+  /** After how many milliseconds of silence the host of a peer is asked by TCP, which may take the rest of the timeout. */
+  int hostAskedAfterMs() {
+    return Math.max(0, peerLostTimeoutMs - TcpProbe.TOTAL_MS);
+  }
+
   /** Returns the key of the setting {@code name} as the user writes it, for messages. */
   String key(String name) {
     return connection.keyPrefix() + name;

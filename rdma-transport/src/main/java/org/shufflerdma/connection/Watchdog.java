@@ -47,8 +47,7 @@ final class Watchdog {
 
   void look() {
     boundZombies();
-    long probeAfterNs = TimeUnit.MILLISECONDS.toNanos(
-        Math.max(0, settings.peerLostTimeoutMs() - TcpProbe.TOTAL_MS));
+    long probeAfterNs = TimeUnit.MILLISECONDS.toNanos(settings.hostAskedAfterMs());
     long giveUpNs = TimeUnit.MILLISECONDS.toNanos(settings.silenceTimeoutMs());
 
     silentNs.keySet().removeIf(connection -> !connection.isOpen());

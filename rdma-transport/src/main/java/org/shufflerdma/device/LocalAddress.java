@@ -4,6 +4,7 @@ package org.shufflerdma.device;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -60,7 +61,7 @@ public record LocalAddress(InetAddress ip, String interfaceName) {
     List<LocalAddress> addresses = new ArrayList<>();
     for (NetworkInterface netInterface :
         Collections.list(NetworkInterface.getNetworkInterfaces())) {
-      if (netInterface.isUp()) {
+      if (isUp(netInterface)) {
         for (InetAddress ip : Collections.list(netInterface.getInetAddresses())) {
           if (!ip.isLinkLocalAddress()) {
             addresses.add(new LocalAddress(withoutScope(ip), netInterface.getName()));
@@ -74,6 +75,15 @@ public record LocalAddress(InetAddress ip, String interfaceName) {
     addresses.sort(Comparator.comparing((LocalAddress address) -> !address.ip.equals(preferred))
         .thenComparing(address -> address.ip.getClass() != preferred.getClass()));
     return addresses;
+  }
+
+  /** One that has gone since it was listed, as those of containers do, is not. */
+  private static boolean isUp(NetworkInterface netInterface) {
+    try {
+      return netInterface.isUp();
+    } catch (SocketException e) {
+      return false;
+    }
   }
 
   /**

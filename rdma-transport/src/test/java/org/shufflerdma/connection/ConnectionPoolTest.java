@@ -30,8 +30,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
-import org.shufflerdma.memory.ArenaSlice;
-import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.EventChannel;
@@ -196,28 +194,6 @@ class ConnectionPoolTest {
     }
   }
 
-  /** READs of the reader's connection to the first peer that are not over before they are let go. */
-  private final class ReadsInUse {
-    private final PausedPoller paused = new PausedPoller(reader);
-    private final AwaitedCompletion last = new AwaitedCompletion();
-    private final RegisteredArena arena = TestTransports.arena(first);
-    private final RegisteredBuffer sink;
-
-    ReadsInUse(Connection connection) throws Exception {
-      sink = reader.buffers().acquire(64, Deadline.afterMs(0));
-      ArenaSlice record = arena.allocate(64);
-      List<Read> reads = List.of(new Read(record.address(), record.rkey(), 64, 0));
-      connection.post(reads, sink, last, Deadline.afterMs(5_000));
-    }
-
-    void end() throws Exception {
-      paused.close();
-      last.await(Deadline.afterMs(20_000));
-      sink.release();
-      arena.close();
-    }
-  }
-
   private Future<Connection> connectInBackground(RdmaTransport to) throws Exception {
     FutureTask<Connection> task = new FutureTask<>(() -> connect(to));
     Thread thread = new Thread(task);
@@ -259,7 +235,7 @@ class ConnectionPoolTest {
   void thoseWhoWaitForAPlaceAreServedOneAfterTheOther() throws Exception {
     openReader(Map.of("maxConnections", 1));
     try (RdmaTransport third = TestTransports.open("second")) {
-      ReadsInUse reads = new ReadsInUse(connect(first));
+      ReadsInUse reads = new ReadsInUse(reader, connect(first), first);
       Future<Connection> toSecond = connectInBackground(second);
       Future<Connection> alsoToSecond = connectInBackground(second);
       Future<Connection> toThird = connectInBackground(third);
@@ -277,7 +253,7 @@ class ConnectionPoolTest {
   void theEndOfTheTransportIsToldToThoseWhoWaitForAPlace() throws Exception {
     openReader(Map.of("maxConnections", 1));
     Connection toFirst = connect(first);
-    ReadsInUse reads = new ReadsInUse(toFirst);
+    ReadsInUse reads = new ReadsInUse(reader, toFirst, first);
     Future<Connection> waiting = connectInBackground(second);
     reader.connections().close(PeerFailure.DEVICE, "of a test");
     assertThatThrownBy(() -> waiting.get(20, TimeUnit.SECONDS))
@@ -418,7 +394,7 @@ class ConnectionPoolTest {
   @Test
   void whoWaitsLongerForAPlaceKeepsTheAttemptInLine() throws Exception {
     openReader(Map.of("maxConnections", 1));
-    ReadsInUse reads = new ReadsInUse(connect(first));
+    ReadsInUse reads = new ReadsInUse(reader, connect(first), first);
     PeerId peer = TestTransports.peerOf("second", second);
     PeerInterest interest = reader.connections().interestIn(peer, null);
     Connecting hasty = reader.connections().begin(peer, null, Deadline.afterMs(100));
@@ -434,7 +410,7 @@ class ConnectionPoolTest {
   @Test
   void anAttemptInLineThatNobodyWantsAnyMoreEnds() throws Exception {
     openReader(Map.of("maxConnections", 1));
-    ReadsInUse reads = new ReadsInUse(connect(first));
+    ReadsInUse reads = new ReadsInUse(reader, connect(first), first);
     PeerId peer = TestTransports.peerOf("second", second);
     PeerInterest interest = reader.connections().interestIn(peer, null);
     Connecting attempt = reader.connections().begin(peer, null, Deadline.afterMs(60_000));

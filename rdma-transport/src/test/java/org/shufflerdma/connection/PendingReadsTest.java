@@ -10,8 +10,10 @@ import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.verbs.WcStatus;
 
 class PendingReadsTest {
   private final PendingReads pending = new PendingReads();
@@ -64,6 +66,17 @@ class PendingReadsTest {
     assertThat(pending.find(-1)).isNull();
     assertThat(pending.remove(first)).isFalse();
     assertThat(pending.remove(second)).isTrue();
+  }
+
+  @Test
+  void aFlushedReadIsHeldAgainstTheConnectionAndNotAgainstThePeersFiles() throws Exception {
+    PeerState peer = connection.state();
+    connection.completed(pending.add(list()), list(), WcStatus.WR_FLUSH_ERR, 0);
+    assertThat(connection.isOpen()).isFalse();
+    Await.until(() -> peer.lastFailure() != null);
+    peer.succeeded(ReadsOf.STAGED, 1);
+    peer.failed(PeerFailure.TIMEOUT);
+    assertThat(peer.failed(PeerFailure.TIMEOUT)).as("the third in a row").isFalse();
   }
 
   @Test

@@ -22,7 +22,11 @@ public final class SilentPort implements AutoCloseable {
   }
 
   public static SilentPort open() throws IOException {
-    SilentPort port = new SilentPort(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
+    return open(InetAddress.getLoopbackAddress());
+  }
+
+  public static SilentPort open(InetAddress at) throws IOException {
+    SilentPort port = new SilentPort(new ServerSocket(0, 1, at));
     port.fill();
     return port;
   }

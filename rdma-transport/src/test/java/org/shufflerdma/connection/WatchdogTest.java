@@ -17,6 +17,7 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegisteredBuffer;
 
 /** Connections whose hosts never answer, held up and let go by the test. */
 @Timeout(60)
@@ -111,6 +112,20 @@ class WatchdogTest {
     watchdog.look();
     watchdog.look();
     assertThat(other.isOpen()).isTrue();
+  }
+
+  @Test
+  void aBufferIntoWhichSeveralListsReadCountsOnce() throws Exception {
+    paused = new PausedPoller(reader);
+    ArenaSlice record = arena.allocate(ZOMBIE_BYTES);
+    RegisteredBuffer sink = reader.buffers().acquire(ZOMBIE_BYTES, Deadline.afterMs(0));
+    long bytes = sink.capacityBytes();
+    List<Read> part = List.of(new Read(record.address(), record.rkey(), 64, 0));
+    for (int i = 0; i < 3; i++) {
+      connection.post(part, sink, new AwaitedCompletion(), Deadline.afterMs(5_000));
+    }
+    sink.release();
+    assertThat(connection.zombieBytes()).isEqualTo(bytes);
   }
 
   @Test
