@@ -40,7 +40,7 @@ public final class BlockFetcher implements AutoCloseable {
   private static final DirectFetch.Limits BACKGROUND_LIMITS =
       new DirectFetch.Limits(Long.MAX_VALUE / 2, Integer.MAX_VALUE, Integer.MAX_VALUE);
 
-  /** The number of peers that must block all of their workers before other peers have to wait. */
+  /** The number of peers that must block all of their workers, with fetches of one kind, before other peers have to wait. */
   private static final int LANES = 4;
 
   /** They run fetches in the background, and start with the first of them. */

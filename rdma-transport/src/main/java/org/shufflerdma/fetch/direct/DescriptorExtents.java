@@ -22,10 +22,18 @@ final class DescriptorExtents {
   private final LeftBlocks left;
   private final int owners;
 
-  /** @param owners whose map outputs the task reads */
-  DescriptorExtents(FetchContext context, int owners, TaskBuffers buffers, LeftBlocks left) {
+  /**
+   * @param owners whose map outputs the task reads
+   * @param whileWaiting called about every 100 ms while the task waits; what it throws ends the wait
+   */
+  DescriptorExtents(
+      FetchContext context,
+      int owners,
+      TaskBuffers buffers,
+      LeftBlocks left,
+      Runnable whileWaiting) {
     this.context = context;
-    this.descriptors = new DescriptorReader(context);
+    this.descriptors = new DescriptorReader(context, whileWaiting);
     this.owners = owners;
     this.buffers = buffers;
     this.left = left;
@@ -39,7 +47,8 @@ final class DescriptorExtents {
    * @throws TimeoutException if {@code postBy} comes first
    */
   boolean locate(PeerBlocks peer, Connection connection, Deadline postBy)
-      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+      throws DescriptorReader.ReadsFailedException, NoConnectionException, InterruptedException,
+          TimeoutException {
     boolean mustWait = false;
     while (peer.hasMore() && find(peer, peer.peek()) == null) {
       if (mustWait) {

@@ -36,14 +36,40 @@ import org.shufflerdma.metrics.TcpReason;
  */
 final class DescriptorReader {
   private final FetchContext context;
+  private final Runnable whileWaiting;
 
-  DescriptorReader(FetchContext context) {
+  /** @param whileWaiting called about every 100 ms while the task waits; what it throws ends the wait */
+  DescriptorReader(FetchContext context, Runnable whileWaiting) {
     this.context = context;
+    this.whileWaiting = whileWaiting;
   }
 
   /** Is told which blocks have an invalid descriptor, or one for which no buffer came in time. */
   interface Refusal {
     void refuse(int block, TcpReason reason, IOException why);
+  }
+
+  /** A list of READs of descriptors failed. The culprits are the blocks whose READ broke the connection, if any. */
+  static final class ReadsFailedException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    private final transient ReadFailure failure;
+    private final transient List<Integer> culprits;
+
+    /** @param culprits by their numbers in the peer's blocks */
+    ReadsFailedException(ReadFailure failure, List<Integer> culprits) {
+      super(failure.toString(), failure.breakage());
+      this.failure = failure;
+      this.culprits = culprits;
+    }
+
+    ReadFailure failure() {
+      return failure;
+    }
+
+    List<Integer> culprits() {
+      return culprits;
+    }
   }
 
   /** The part of one descriptor that a number of the peer's blocks need. */
@@ -276,7 +302,7 @@ final class DescriptorReader {
     /** Copies what the first batch has brought, as others may need its buffer. */
     private void finishFirst() throws ReadsFailedException, InterruptedException, TimeoutException {
       InFlight flight = inFlight.element();
-      ReadFailure failure = flight.completion.await(deadline);
+      ReadFailure failure = flight.completion.await(deadline, whileWaiting);
       if (failure != null) {
         throw new ReadsFailedException(failure, culprits(failure, flight.batch));
       }

@@ -36,9 +36,6 @@ import org.slf4j.LoggerFactory;
 public final class DirectFetch implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DirectFetch.class);
 
-  /** Attempts to connect, and connections that broke before a list was read, in a row. */
-  private static final int MAX_FAILED_CONNECTS = 2;
-
   private static final long WAIT_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** A block that could not be read, and why. */
@@ -80,10 +77,14 @@ public final class DirectFetch implements AutoCloseable {
   private final ListPoster poster;
   private final StagedPoster stager;
   private final ServiceRoute services;
+  private final FailedReads failed;
   private final Runnable whileWaiting;
   private final long total;
   private long handedOut;
   private long parkedNs;
+
+  /** What has ended a wait because nobody wants the blocks any more. */
+  private @Nullable RuntimeException unwanted;
 
   private @Nullable ReadSlot current;
   private int place;
@@ -115,12 +116,13 @@ public final class DirectFetch implements AutoCloseable {
     this.window = new ReadWindow(
         limits, () -> ofTask.shareOf(context.buffers().budgetBytes()), context.poller()::poll);
     this.services = new ServiceRoute(context, left, () -> closed, this::wake);
+    this.failed = new FailedReads(context, left, services, this::queue);
     this.connections = new TaskConnections(context, left, services, this::wake);
     TaskBuffers buffers = new TaskBuffers(
         context, this::holdsBuffers, () -> ofTask.makeRoomFor(this, ReadSlot::hasBuffer), times);
     this.poster = new ListPoster(
         context,
-        new DescriptorExtents(context, peers.size(), buffers, left),
+        new DescriptorExtents(context, peers.size(), buffers, left, this::stopIfUnwanted),
         buffers,
         window,
         left,
@@ -367,10 +369,24 @@ public final class DirectFetch implements AutoCloseable {
     long ns = System.nanoTime() - start;
     parkedNs += ns;
     times.add(awaited, ns);
+    connections.leaveOverdue();
     if (Thread.interrupted()) {
       throw new InterruptedException();
     }
-    whileWaiting.run();
+    stopIfUnwanted();
+  }
+
+  /** Throws if this is closed, or whoever made it has said that it is to end. */
+  private void stopIfUnwanted() {
+    try {
+      if (closed) {
+        throw new IllegalStateException("the task has ended");
+      }
+      whileWaiting.run();
+    } catch (RuntimeException e) {
+      unwanted = e;
+      throw e;
+    }
   }
 
   private TaskTime awaited() {
@@ -399,15 +415,7 @@ public final class DirectFetch implements AutoCloseable {
           }
           return true;
         }
-        context.stats().checksumMismatches.increment();
-        slot.noteAttempt(block);
-        forget(slot, block);
-        repeat(
-            slot.peer,
-            block,
-            TcpReason.CHECKSUM,
-            new IOException(
-                "the checksum of a block of " + slot.peer.output(block) + " did not match"));
+        failed.afterMismatch(slot, block);
       } catch (RuntimeException e) {
         left.add(slot.peer, block, TcpReason.INTERNAL, e);
       }
@@ -428,7 +436,7 @@ public final class DirectFetch implements AutoCloseable {
         return slot;
       }
       slot.release();
-      afterFailure(slot, failure);
+      failed.after(slot, failure);
     }
     return null;
   }
@@ -442,68 +450,12 @@ public final class DirectFetch implements AutoCloseable {
     return slot;
   }
 
-  private void afterFailure(ReadSlot slot, ReadFailure failure) {
-    IOException cause = new IOException(failure.toString(), failure.breakage());
-    for (int i = 0; i < slot.blocks(); i++) {
-      int block = slot.block(i);
-      slot.noteAttempt(block);
-      if (slot.isOfFormerOwner()) { // which says nothing about the node service
-        slot.peer.putBack(block);
-        queue(slot.peer);
-      } else if (slot.isCulprit(i, failure)) {
-        forget(slot, block);
-        left.add(slot.peer, block, failure.tcpReason(), cause);
-      } else {
-        repeatAfterBreakage(slot.peer, block, failure.breakage(), cause);
-      }
-    }
-  }
-
-  private void repeatAfterBreakage(
-      PeerBlocks peer, int block, NoConnectionException breakage, IOException cause) {
-    TcpReason reason = breakage.failure().tcpReason();
-    if (breakage.failure().isWorthReconnecting()) {
-      repeat(peer, block, reason, cause);
-    } else {
-      leave(peer, block, reason, cause);
-    }
-  }
-
-  /** Has a block read a second time, or leaves it if that has been done. */
-  private void repeat(PeerBlocks peer, int block, TcpReason reason, IOException cause) {
-    if (peer.repeat(block)) {
-      context.stats().retries.increment();
-      queue(peer);
-    } else {
-      leave(peer, block, reason, cause);
-    }
-  }
-
-  private void leave(PeerBlocks peer, int block, TcpReason reason, Throwable cause) {
-    if (services.mayServe(peer, reason, cause)) {
-      peer.putBack(block);
-      queue(peer);
-    } else {
-      left.add(peer, block, reason, cause);
-    }
-  }
-
-  private void leaveAll(PeerBlocks peer, TcpReason reason, Throwable cause) {
-    if (!services.mayServe(peer, reason, cause)) {
-      left.addAll(peer, reason, cause);
-    }
-  }
-
   /** The peer has a block to be posted or staged again. */
   private void queue(PeerBlocks peer) {
     if (!peer.isInLine) {
       peer.isInLine = true;
       peers.add(peer);
     }
-  }
-
-  private void forget(ReadSlot slot, int block) {
-    context.cache().forget(slot.from.endpoint().bootNonce(), slot.peer.output(block));
   }
 
   /** Posts lists, of one peer after the other, as far as the limits allow; false if that is none. */
@@ -556,13 +508,16 @@ public final class DirectFetch implements AutoCloseable {
       }
       Connection connection = connections.to(peer);
       return connection == null ? ListPoster.Outcome.NOT_NOW : postFrom(peer, connection);
-    } catch (ReadsFailedException e) {
-      afterFailure(peer, e);
+    } catch (DescriptorReader.ReadsFailedException e) {
+      failed.after(peer, e);
     } catch (NoConnectionException e) {
-      afterRefusal(peer, e);
+      failed.afterRefusal(peer, e);
     } catch (TimeoutException e) {
-      leaveAll(peer, TcpReason.TIMEOUT, e);
+      failed.leaveAll(peer, TcpReason.TIMEOUT, e);
     } catch (RuntimeException e) {
+      if (e == unwanted) {
+        throw e;
+      }
       LOG.error("The blocks of {} could not be read by RDMA", peer.peer(), e);
       left.addAll(peer, TcpReason.INTERNAL, e);
     }
@@ -570,26 +525,12 @@ public final class DirectFetch implements AutoCloseable {
   }
 
   private ListPoster.Outcome postFrom(PeerBlocks peer, Connection connection)
-      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+      throws DescriptorReader.ReadsFailedException, NoConnectionException, InterruptedException,
+          TimeoutException {
     ListPoster.Outcome outcome =
         peer.hasMore() ? poster.post(peer, connection) : ListPoster.Outcome.NOT_NOW;
     return outcome != ListPoster.Outcome.POSTED && peer.hasMoreToStage()
         ? stager.ask(peer, connection)
         : outcome;
-  }
-
-  private void afterRefusal(PeerBlocks peer, NoConnectionException refusal) {
-    peer.failedConnects++;
-    if (peer.failedConnects >= MAX_FAILED_CONNECTS || !refusal.failure().isWorthReconnecting()) {
-      leaveAll(peer, refusal.failure().tcpReason(), refusal);
-    }
-  }
-
-  private void afterFailure(PeerBlocks peer, ReadsFailedException why) {
-    for (int culprit : why.culprits()) {
-      context.cache().forget(peer.peer().endpoint().bootNonce(), peer.output(culprit));
-      left.drop(peer, culprit, why.failure().tcpReason(), why);
-    }
-    afterRefusal(peer, why.failure().breakage());
   }
 }

@@ -28,8 +28,8 @@ import org.shufflerdma.staging.StagingClients;
  *
  * @param staging null if this fetcher has no blocks staged
  * @param services null if there are no node services
- * @param connects run what makes control connections and finds node services, which has deadlines; they run all of it, also
- *     while closing
+ * @param connects run what makes control connections, finds node services and asks hosts, which has deadlines; they run all of
+ *     it, also while closing
  */
 public record FetchContext(
     ConnectionPool connections,

@@ -67,7 +67,8 @@ final class ListPoster {
 
   /** Posts the next list of a peer, if it has one and need not wait for blocks in flight. */
   Outcome post(PeerBlocks peer, Connection connection)
-      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+      throws DescriptorReader.ReadsFailedException, NoConnectionException, InterruptedException,
+          TimeoutException {
     Deadline postBy = context.progressDeadline();
     while (locate(peer, connection, postBy)) {
       int most = Math.min(window.blocksOf(peer), MAX_BLOCKS_OF_A_LIST);
@@ -97,7 +98,8 @@ final class ListPoster {
 
   /** Whether the peer has a block that can be posted. */
   private boolean locate(PeerBlocks peer, Connection connection, Deadline postBy)
-      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+      throws DescriptorReader.ReadsFailedException, NoConnectionException, InterruptedException,
+          TimeoutException {
     long start = System.nanoTime();
     long forBuffersNs = buffers.waitedNs();
     peer.tryFrom(start);

@@ -9,8 +9,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connecting;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.PeerInterest;
@@ -73,9 +75,12 @@ public final class PeerBlocks {
   /** Control connections that were asked for, or have ended, since a block was staged. */
   int controlConnections;
 
-  /** The attempt to make a control connection whose outcome the task wants to know. */
+  /**
+   * The attempt to make a control connection whose outcome the task wants to know: why there is no connection, or null if there is
+   * one, or nobody needs it any more.
+   */
   @Nullable
-  ConnectAttempt controlAttempt;
+  CompletableFuture<@Nullable Throwable> controlAttempt;
 
   /** Loans that were over before they could be read, since a block was staged and read. */
   int stagedInVain;
@@ -97,6 +102,9 @@ public final class PeerBlocks {
   /** The attempt to connect whose outcome the task wants to know. */
   @Nullable
   Connecting attempt;
+
+  /** Until when the task waits for a place for that connection. */
+  Deadline placeBy = Deadline.afterMs(0);
 
   /** Whether the blocks wait for their turn to be posted, or for a connection. */
   boolean isInLine;

@@ -4,6 +4,7 @@ package org.shufflerdma.fetch.direct;
 import java.io.IOException;
 import java.util.EnumSet;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -36,15 +37,11 @@ record ServiceRoute(
     private final TcpReason reason;
 
     private final Throwable cause;
-    private final ConnectAttempt attempt;
+    private final CompletableFuture<@Nullable PeerId> service = new CompletableFuture<>();
 
-    /** Written before the attempt ends. */
-    private @Nullable PeerId found;
-
-    private Search(TcpReason reason, Throwable cause, Deadline beginBy) {
+    private Search(TcpReason reason, Throwable cause) {
       this.reason = reason;
       this.cause = cause;
-      this.attempt = new ConnectAttempt(beginBy);
     }
   }
 
@@ -69,26 +66,25 @@ record ServiceRoute(
         }
         peer.searchedAgain = true; // the service may serve the application at another port by now
       }
-      Search search = new Search(reason, cause, context.progressDeadline());
+      Search search = new Search(reason, cause);
       String host = peer.tcpAddress.getHostString();
+      Deadline beginBy = context.progressDeadline();
       peer.search = search;
-      context.connects().execute(peer.peer(), () -> search(services, host, search));
+      context.connects().execute(peer.peer(), () -> search(services, host, search, beginBy));
     }
     return true;
   }
 
-  /** Runs in a worker. */
-  private void search(NodeServices services, String host, Search search) {
-    Throwable refusal = null;
+  /** Runs in a worker; after {@code beginBy} it is not worth beginning any more, as the workers have had no time for it. */
+  private void search(NodeServices services, String host, Search search, Deadline beginBy) {
     try {
-      if (search.attempt.beginBy.expired() || hasEnded.getAsBoolean()) {
+      if (beginBy.expired() || hasEnded.getAsBoolean()) {
         throw new IOException("the node service was not searched in time");
       }
-      search.found = services.find(host, context.progressDeadline());
+      search.service.complete(services.find(host, context.progressDeadline()));
     } catch (Throwable t) {
-      refusal = t;
+      search.service.complete(null); // as if there were none
     } finally {
-      search.attempt.end(refusal);
       wake.run();
     }
   }
@@ -99,12 +95,13 @@ record ServiceRoute(
     if (search == null) {
       return true;
     }
-    if (!search.attempt.hasEnded()) {
+    if (!search.service.isDone()) {
       return false;
     }
     peer.search = null;
-    if (search.found != null && !search.found.equals(peer.peer())) {
-      peer.moveTo(search.found);
+    PeerId found = search.service.join();
+    if (found != null && !found.equals(peer.peer())) {
+      peer.moveTo(found);
       return true;
     }
     peer.hasNoService = true;

@@ -11,7 +11,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
-import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.PeerFailure;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.fetch.descriptor.DescriptorRef;
@@ -24,13 +24,12 @@ import org.shufflerdma.staging.RegisteredOutput;
 import org.shufflerdma.staging.StagedLoan;
 import org.shufflerdma.staging.StagedRange;
 import org.shufflerdma.staging.StagingClient;
-import org.shufflerdma.staging.StagingClients;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Has the owner of blocks that are not registered stage them in memory that it lends, and READs them from there.
- * Used by the task's thread alone, but for the workers, who do nothing but connect.
+ * Used by the task's thread alone, but for the workers, who ask hosts whether they are there.
  */
 final class StagedPoster {
   private static final Logger LOG = LoggerFactory.getLogger(StagedPoster.class);
@@ -46,17 +45,13 @@ final class StagedPoster {
   /** A block that is wanted in a file takes no larger buffer of others, as it comes in one when it is staged. */
   private static final int MAX_BYTES_WITHOUT_PIECES = 16 << 20;
 
-  /** Control connections to a peer that were asked for, or ended, before a block was read, in a row. */
-  private static final int MAX_CONTROL_CONNECTIONS = 16;
-
   private final FetchContext context;
   private final TaskBuffers buffers;
   private final ReadWindow window;
   private final LeftBlocks left;
-  private final ServiceRoute services;
   private final Consumer<PeerBlocks> again;
+  private final StagingConnects connects;
   private final Function<StagingClient, TaskFetches.Room> others;
-  private final BooleanSupplier hasEnded;
   private final TaskTimes times;
   private final Runnable wake;
 
@@ -64,6 +59,7 @@ final class StagedPoster {
   private volatile boolean woken;
 
   /**
+   * @param services have the node service of an owner's host serve its blocks if no control connection can be made
    * @param again is told of a peer one of whose blocks is to be staged again
    * @param others has the task's other fetches return the loans of a peer that they hold ahead
    * @param hasEnded whether the task needs no connection any more; any thread may call it
@@ -85,15 +81,14 @@ final class StagedPoster {
     this.buffers = buffers;
     this.window = window;
     this.left = left;
-    this.services = services;
     this.again = again;
     this.others = others;
-    this.hasEnded = hasEnded;
     this.times = times;
     this.wake = () -> {
       woken = true;
       wake.run();
     };
+    this.connects = new StagingConnects(context, left, services, hasEnded, this.wake);
   }
 
   /** Asks for the next blocks of the peer, if it may be asked for more. */
@@ -102,7 +97,7 @@ final class StagedPoster {
       return ListPoster.Outcome.NOT_NOW; // its next peer comes first
     }
     int most = Math.min(window.blocksOf(peer), peer.blocksOfALoan);
-    StagingClient client = most == 0 ? null : clientOf(peer, connection);
+    StagingClient client = most == 0 ? null : connects.clientOf(peer, connection);
     if (client == null) {
       return ListPoster.Outcome.NOT_NOW;
     }
@@ -149,7 +144,7 @@ final class StagedPoster {
       peer.placeWait.ended();
     } else if (client.isOpen() && peer.placeWait.isOver(context.progressTimeoutMs())) {
       IOException why = noPlace();
-      giveUp(client, why);
+      connects.giveUp(client, why);
       left.addAllToStage(peer, TcpReason.STAGING, why);
     }
     return loan;
@@ -167,74 +162,6 @@ final class StagedPoster {
       loan = client.tryTake(wake);
     }
     return loan;
-  }
-
-  /** So that other tasks need not wait as well for a peer that does not answer. */
-  private void giveUp(StagingClient client, IOException why) {
-    StagingClients clients = context.staging();
-    if (clients != null) {
-      clients.giveUp(client, why);
-    }
-  }
-
-  /** The control connection to the peer; or a worker makes one, and this returns null. */
-  private @Nullable StagingClient clientOf(PeerBlocks peer, Connection connection) {
-    ConnectAttempt attempt = peer.controlAttempt;
-    boolean isUnderWay = attempt != null && !attempt.hasEnded();
-    StagingClients clients = context.staging();
-    StagingClient client = clients == null ? null : clients.openClient(peer.peer());
-    if (client == null && isUnderWay) {
-      return null;
-    }
-    peer.controlAttempt = null; // where another task was faster, nobody waits for this one any more
-    if (client != null) {
-      return client;
-    }
-    Throwable refusal = attempt == null ? null : attempt.refusal();
-    if (refusal != null) {
-      leaveAllToStage(peer, refusal);
-    } else if (clients == null || connection.stagingPort() == 0) {
-      left.addAllToStage(
-          peer, TcpReason.STAGING, new IOException(peer.peer() + " does not stage map outputs"));
-    } else if (++peer.controlConnections > MAX_CONTROL_CONNECTIONS) {
-      left.addAllToStage(
-          peer,
-          TcpReason.STAGING,
-          new IOException(
-              "control connections to " + peer.peer() + " ended before they were used"));
-    } else {
-      ConnectAttempt made = new ConnectAttempt(context.progressDeadline());
-      peer.controlAttempt = made;
-      int port = connection.stagingPort();
-      PeerId to = peer.peer();
-      context.connects().execute(to, () -> connect(clients, to, port, made));
-    }
-    return null;
-  }
-
-  /** A peer whose control port is of no use may have ended, and its connection may not have noticed yet. */
-  private void leaveAllToStage(PeerBlocks peer, Throwable why) {
-    if (!services.mayServe(peer, TcpReason.CONNECT, why)) {
-      left.addAllToStage(peer, TcpReason.STAGING, why);
-    }
-  }
-
-  /** Runs in a worker. */
-  private void connect(StagingClients clients, PeerId peer, int port, ConnectAttempt attempt) {
-    Throwable refusal = null;
-    try {
-      if (attempt.beginBy.expired()) {
-        throw new IOException("other attempts to connect have kept all workers busy");
-      }
-      if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
-        clients.connect(peer, port, context.progressDeadline());
-      }
-    } catch (Throwable t) {
-      refusal = t;
-    } finally {
-      attempt.end(refusal);
-      wake.run();
-    }
   }
 
   /** Does what {@link #advance} does if there may be something to do. */
@@ -260,6 +187,14 @@ final class StagedPoster {
   }
 
   private void advance(StagedSlot slot) throws InterruptedException {
+    NoConnectionException breakage = slot.connection.breakage();
+    if (breakage != null
+        && breakage.failure() == PeerFailure.PEER_UNREACHABLE
+        && slot.needsOwner()
+        && !slot.isOfFormerOwner()) {
+      leaveAll(slot, breakage.failure().tcpReason(), breakage);
+      return;
+    }
     if (!slot.client.isOpen() && slot.needsOwner()) {
       askAgain(slot);
       return;
@@ -293,13 +228,27 @@ final class StagedPoster {
       }
       return false;
     }
+    if (slot.beginToAskHost(piece)) {
+      context.connects().execute(slot.from, () -> askHost(slot));
+    }
     if (isLate) {
+      IOException why = new IOException("the peer has staged nothing for " + timeoutMs + " ms");
       if (!slot.isOfFormerOwner()) {
-        slot.peer.controlConnections = MAX_CONTROL_CONNECTIONS; // it is asked for nothing more
+        connects.askNoMore(slot.peer);
       }
-      giveUp(slot.client, new IOException("the peer has staged nothing for " + timeoutMs + " ms"));
+      connects.giveUp(slot.client, why);
     }
     return true;
+  }
+
+  /** Runs in a worker. */
+  private void askHost(StagedSlot slot) {
+    try {
+      slot.connection.breakIfHostIsLost();
+    } finally {
+      slot.hostHasBeenAsked();
+      wake.run();
+    }
   }
 
   /** Asks for the next pieces of a block that is larger than a loan. */
@@ -492,7 +441,7 @@ final class StagedPoster {
 
   /** The control connection has ended before all of the slot was read. */
   private void askAgain(StagedSlot slot) {
-    if (slot.isOfFormerOwner() || ++slot.peer.controlConnections <= MAX_CONTROL_CONNECTIONS) {
+    if (slot.isOfFormerOwner() || connects.countConnection(slot.peer)) {
       putBackAll(slot);
     } else {
       leaveAll(

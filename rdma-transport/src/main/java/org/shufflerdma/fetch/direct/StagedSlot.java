@@ -23,6 +23,9 @@ import org.shufflerdma.staging.StagingClient;
  * completions come in any thread.
  */
 final class StagedSlot extends ReadSlot {
+  /** Between two questions whether the owner's host is there, at least. */
+  private static final int ASKING_PAUSE_MS = 1_000;
+
   /** What is staged in one loan, or read from it. */
   final class Piece implements ReadCompletion {
     final StagedLoan loan;
@@ -92,6 +95,8 @@ final class StagedSlot extends ReadSlot {
   private final List<Piece> pieces = new ArrayList<>();
   private final List<Sum> sums = new ArrayList<>();
   private boolean waitsForBuffer;
+  private long hostAskedNs;
+  private volatile boolean isHostBeingAsked;
   private long grownBytes;
   final PlaceWait placeWait = new PlaceWait();
 
@@ -122,6 +127,7 @@ final class StagedSlot extends ReadSlot {
       Runnable wake) {
     super(peer, wanted.length, wake);
     this.connection = connection;
+    this.hostAskedNs = System.nanoTime();
     this.client = client;
     this.wanted = wanted;
     this.pieceBytes = Math.min(loan.sizeBytes(), maxBytes);
@@ -177,6 +183,29 @@ final class StagedSlot extends ReadSlot {
   /** A loan is about to be asked for, with the bytes of the slot from {@code offset} on. */
   void add(StagedLoan loan, long offset) {
     pieces.add(new Piece(loan, offset));
+  }
+
+  /**
+   * Whether the owner has been silent for so long about a piece that its host is to be asked. The caller does that then, and tells
+   * when it has been.
+   */
+  boolean beginToAskHost(Piece piece) {
+    long nowNs = System.nanoTime();
+    long silentNs = nowNs - Math.max(piece.askedNs, hostAskedNs);
+    int afterMs = Math.max(ASKING_PAUSE_MS, connection.hostAskedAfterMs());
+    if (isHostBeingAsked
+        || piece.loan.waitMs() > 0 // the owner has said so
+        || silentNs < TimeUnit.MILLISECONDS.toNanos(afterMs)) {
+      return false;
+    }
+    isHostBeingAsked = true;
+    hostAskedNs = nowNs;
+    return true;
+  }
+
+  /** Any thread may call. */
+  void hostHasBeenAsked() {
+    isHostBeingAsked = false;
   }
 
   /** The piece has been staged and was not read in time. */

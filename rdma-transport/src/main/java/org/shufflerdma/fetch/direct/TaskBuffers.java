@@ -63,9 +63,13 @@ final class TaskBuffers {
     long mostNs = waitsForItself ? Math.min(MOMENT_NS, patienceNs) : patienceNs;
     Deadline deadline = Deadline.afterNs(mostNs);
     long startNs = System.nanoTime();
+    // READs of tasks that are gone hold buffers until somebody takes their completions.
+    context.poller().expect();
     try {
+      context.poller().poll();
       return context.buffers().acquire(lengthBytes, deadline);
     } finally {
+      context.poller().expectNoMore();
       long ns = System.nanoTime() - startNs;
       waitedNs += ns;
       times.add(TaskTime.POOL, ns);

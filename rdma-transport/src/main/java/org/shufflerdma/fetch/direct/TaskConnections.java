@@ -121,8 +121,8 @@ final class TaskConnections {
       return;
     }
     try {
-      Connecting attempt =
-          context.connections().begin(peer.peer(), peer.tcpAddress, context.progressDeadline());
+      peer.placeBy = context.progressDeadline();
+      Connecting attempt = context.connections().begin(peer.peer(), peer.tcpAddress, peer.placeBy);
       peer.attempt = attempt;
       attempt.watch(() -> {
         told.add(peer);
@@ -131,6 +131,23 @@ final class TaskConnections {
     } catch (NoConnectionException e) {
       left.addAll(peer, e.failure().tcpReason(), e);
       told.add(peer);
+    }
+  }
+
+  /** Leaves the peers for whose connection there was no place in time. Other tasks that share the attempt may wait for longer. */
+  void leaveOverdue() {
+    for (PeerBlocks peer : List.copyOf(asked)) {
+      Connecting attempt = peer.attempt;
+      if (attempt != null && attempt.isWaitingForPlace() && peer.placeBy.expired()) {
+        asked.remove(peer);
+        peer.attempt = null;
+        peer.isInLine = false;
+        left.addAll(
+            peer,
+            TcpReason.RESOURCES,
+            new IOException("there was no place for a connection to " + peer.peer() + " in time"));
+        endInterestIfDone(peer);
+      }
     }
   }
 

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -20,7 +21,9 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.AwaitedCompletion;
 import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PausedPoller;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.TestTransports;
@@ -480,6 +483,25 @@ class DirectFetchTest extends FetcherScene {
     } finally {
       thread.shutdownNow();
     }
+  }
+
+  @Test
+  void aTaskThatIsKilledWhileItWaitsForADescriptorEnds() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(1, 100);
+    reader.connections().connect(peer, null, Deadline.afterMs(LONG_MS));
+    Runnable killed = () -> {
+      if (StackWalker.getInstance()
+          .walk(frames -> frames.anyMatch(
+              frame -> frame.getClassName().equals(AwaitedCompletion.class.getName())))) {
+        throw new CancellationException("killed");
+      }
+    };
+    PausedPoller.during(reader, () -> {
+      try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, killed)) {
+        assertThatThrownBy(fetch::next).isInstanceOf(CancellationException.class);
+      }
+    });
+    TestTransports.awaitNoLeases(reader);
   }
 
   @Test

@@ -15,12 +15,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
+import org.shufflerdma.connection.Connecting;
 import org.shufflerdma.connection.Connection;
+import org.shufflerdma.connection.ConnectionPool;
 import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerFailure;
 import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.PeerInterest;
 import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.ReadsInUse;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.fetch.FetcherScene;
 import org.shufflerdma.fetch.descriptor.DescriptorCache;
@@ -156,6 +160,30 @@ class TaskConnectionsTest extends FetcherScene {
     assertThat(connections.takeReady()).containsExactly(last);
     assertThat(connections.to(last)).isSameAs(made);
     connections.end();
+  }
+
+  @Test
+  void aTaskWaitsForAPlaceAsLongAsItMayThoughOthersWaitOn() throws Exception {
+    closeReader();
+    openReader(TestTransports.with(
+        TestTransports.settings(0, 64 << 20),
+        Map.of("maxConnections", 1, "progressTimeoutMs", 1_000)));
+    ConnectionPool pool = reader.connections();
+    PeerId other = new PeerId("other", peer.endpoint());
+    PeerInterest interest = pool.interestIn(other, null);
+    ReadsInUse reads =
+        new ReadsInUse(reader, pool.connect(peer, null, Deadline.afterMs(20_000)), owner);
+    Connecting ofAnotherTask = pool.begin(other, null, Deadline.afterMs(100_000));
+    try (DirectFetch fetch = fetcher.direct(
+        List.of(blocksOf(other)), new DirectFetch.Limits(1 << 20, 10, 10), () -> {})) {
+      assertThat(fetch.next()).isFalse();
+      assertThat(fetch.left())
+          .singleElement()
+          .satisfies(block -> assertThat(block.reason()).isEqualTo(TcpReason.RESOURCES));
+    }
+    assertThat(ofAnotherTask.hasEnded()).isFalse();
+    interest.close();
+    reads.end();
   }
 
   /** More silent peers than are connected to at a time, by one task and by the executor, come first. */
