@@ -2,6 +2,7 @@
 package org.shufflerdma.mapoutput;
 
 import java.nio.file.Path;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -287,14 +288,34 @@ public final class MapOutputRegistry implements AutoCloseable {
       }
       shuffle.removed = true;
       if (!shuffle.outputs.isEmpty()) {
-        List<PublishedOutput> outputs = List.copyOf(shuffle.outputs);
-        outputs.forEach(PublishedOutput::withdraw);
-        deleted.add(outputs);
-        long graceMs =
-            shuffle.users > 0 ? withdrawGraceMs : withdrawGraceMs * GRACE_PERCENT_OF_UNUSED / 100;
-        var unused = reaper.schedule(() -> deleted.end(outputs), graceMs, TimeUnit.MILLISECONDS);
+        withdraw(shuffle, List.copyOf(shuffle.outputs));
       }
     }
+  }
+
+  /** Withdraws some outputs of a shuffle in the same way; the others stay. */
+  public void remove(int shuffleId, Collection<PublishedOutput> gone) {
+    synchronized (lock) {
+      Shuffle shuffle = shuffles.get(shuffleId);
+      if (shuffle == null) {
+        return;
+      }
+      List<PublishedOutput> outputs =
+          gone.stream().filter(shuffle.outputs::remove).toList();
+      if (!outputs.isEmpty()) {
+        withdraw(shuffle, outputs);
+        forgetIfUnused(shuffle);
+      }
+    }
+  }
+
+  /** The caller holds the lock. */
+  private void withdraw(Shuffle shuffle, List<PublishedOutput> outputs) {
+    outputs.forEach(PublishedOutput::withdraw);
+    deleted.add(outputs);
+    long graceMs =
+        shuffle.users > 0 ? withdrawGraceMs : withdrawGraceMs * GRACE_PERCENT_OF_UNUSED / 100;
+    var unused = reaper.schedule(() -> deleted.end(outputs), graceMs, TimeUnit.MILLISECONDS);
   }
 
   private void close(PublishedOutput output) {

@@ -105,6 +105,9 @@ final class ServedReader implements ControlChannel.Owner {
     long startNs = System.nanoTime();
     List<StageReply.Entry> entries = new ArrayList<>(request.ranges().size());
     for (StagedRange range : request.ranges()) {
+      if (server.isClosed()) {
+        break;
+      }
       StageReply.Entry entry;
       try {
         entry = stage(range, memory, entries.isEmpty());

@@ -30,6 +30,9 @@ public final class StagingClient implements ControlChannel.Owner {
   /** So many loans are returned at once even if no request goes to the peer. */
   private static final int MANY_RETURNS = 8;
 
+  /** An owner ends an idle connection sooner, unless its host has gone without a word. */
+  private static final int IDLE_MS = 120_000;
+
   private record Asked(StagedLoan loan, StageRequest request, long askedNs) {}
 
   private final PeerId peer;
@@ -136,6 +139,7 @@ public final class StagingClient implements ControlChannel.Owner {
     }
     StagedLoan loan = new StagedLoan(this, known, wake);
     held.add(loan);
+    openChannel().endAt(null);
     return loan;
   }
 
@@ -146,6 +150,9 @@ public final class StagingClient implements ControlChannel.Owner {
         asked.remove(loan.id());
         toReturn.add(loan.id());
         returnIfDue();
+      }
+      if (held.isEmpty()) {
+        openChannel().endAt(Deadline.afterMs(IDLE_MS));
       }
     }
     wakeWaiters();
@@ -216,7 +223,7 @@ public final class StagingClient implements ControlChannel.Owner {
       return false;
     }
     terms = StagingTerms.decode(body);
-    openChannel().endAt(null);
+    openChannel().endAt(Deadline.afterMs(IDLE_MS));
     return true;
   }
 

@@ -278,16 +278,26 @@ public final class StagingServer implements ProvedServer.Service {
     }
   }
 
-  private boolean areRequestsOver() throws InterruptedException {
+  private boolean areRequestsOver(int phase) throws InterruptedException {
     try {
-      running.awaitAdvanceInterruptibly(running.arrive(), CLOSE_MS, TimeUnit.MILLISECONDS);
+      running.awaitAdvanceInterruptibly(phase, CLOSE_MS, TimeUnit.MILLISECONDS);
       return true;
     } catch (TimeoutException e) {
       return false;
     }
   }
 
-  /** Ends all readers, and deregisters their memory without grace. */
+  /** Whether it has begun to close, so that nobody reads what is staged any more. */
+  synchronized boolean isClosed() {
+    return closed;
+  }
+
+  /**
+   * Ends all readers, and deregisters their memory without grace; or, if a request is still under way after 5 s, as soon as it
+   * has ended.
+   *
+   * @throws IOException if some memory stays
+   */
   public void close() throws IOException, InterruptedException {
     synchronized (this) {
       closed = true;
@@ -299,13 +309,41 @@ public final class StagingServer implements ProvedServer.Service {
     }
     readers.forEach(reader -> reader.end(new IOException("the staging server is closed")));
     timer.shutdownNow();
-    boolean ended = timer.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
-    ended &= areRequestsOver();
-    outputs.close();
-    if (!ended) { // the memory stays, as somebody may still fill it
+    int phase = running.arrive();
+    boolean ended = false;
+    try {
+      ended = timer.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS) && areRequestsOver(phase);
+    } finally {
+      outputs.close();
+      if (ended) {
+        desk.close();
+      } else { // somebody may still fill the memory
+        startClosingLate(phase);
+      }
+    }
+    if (!ended) {
       throw new IOException(
           "map outputs are still being staged " + CLOSE_MS + " ms after the stop began");
     }
-    desk.close();
+  }
+
+  private void startClosingLate(int phase) {
+    try {
+      Workers.thread("rdma-staging-end", () -> closeLate(phase)).start();
+    } catch (OutOfMemoryError e) { // of a system that gives no more threads
+      LOG.error("{} bytes in which map outputs were staged are leaked", registeredBytes(), e);
+    }
+  }
+
+  /** Waits for as long as a disk hangs, because what is left counts in a budget that others share. */
+  private void closeLate(int phase) {
+    try {
+      running.awaitAdvance(phase);
+      if (timer.awaitTermination(Long.MAX_VALUE, TimeUnit.NANOSECONDS)) {
+        desk.close();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }
