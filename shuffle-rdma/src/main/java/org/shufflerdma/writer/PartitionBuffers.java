@@ -42,6 +42,9 @@ final class PartitionBuffers extends MemoryConsumer implements AutoCloseable {
   /** While the buffers are spilled or written, and after that has failed: there is nothing to spill then. */
   private boolean busy;
 
+  /** From the beginning of a spill to its end. Spark may hide from the task that one has failed, whose bytes are not whole then. */
+  private boolean isSpilling;
+
   PartitionBuffers(
       TaskContext context, int partitions, BlockEncoding encoding, SpillFile.Maker files) {
     super(
@@ -79,15 +82,17 @@ final class PartitionBuffers extends MemoryConsumer implements AutoCloseable {
 
   @Override
   public long spill(long size, MemoryConsumer trigger) throws IOException {
-    if (Thread.currentThread() != owner || busy || bytes <= FREE_BYTES) {
+    if (Thread.currentThread() != owner || busy) {
       return 0;
     }
-    return spillAll();
+    return bytes <= FREE_BYTES ? release() : spillAll();
   }
 
   /** Moves everything to the file, and returns the bytes of memory that this has given back. */
   private long spillAll() throws IOException {
+    checkWhole();
     busy = true;
+    isSpilling = true;
     SpillFile file = spilled;
     if (file == null) {
       file = files.make(buffers.length);
@@ -106,16 +111,27 @@ final class PartitionBuffers extends MemoryConsumer implements AutoCloseable {
     context.taskMetrics().incMemoryBytesSpilled(bytes);
     context.taskMetrics().incDiskBytesSpilled(written);
     bytes = 0;
+    isSpilling = false;
     busy = false;
     return release();
   }
 
+  private void checkWhole() throws IOException {
+    if (isSpilling) {
+      throw new IOException("an earlier spill of this map output has failed");
+    }
+  }
+
+  /** What a spill that has failed has taken along is not known. */
   boolean isEmpty(int partition) {
-    return buffers[partition].isEmpty() && (spilled == null || spilled.isEmpty(partition));
+    return !isSpilling
+        && buffers[partition].isEmpty()
+        && (spilled == null || spilled.isEmpty(partition));
   }
 
   /** Moves the bytes of a partition to a stream in their encoded form, in the order in which they were written. */
   void moveTo(int partition, OutputStream out) throws IOException {
+    checkWhole();
     busy = true;
     if (spilled != null) {
       spilled.copyTo(partition, out);

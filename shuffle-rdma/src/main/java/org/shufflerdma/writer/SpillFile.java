@@ -140,9 +140,11 @@ final class SpillFile implements AutoCloseable {
       long offset = segments[partition][i];
       long lengthBytes = segments[partition][i + 1];
       from.getChannel().position(offset);
-      InputStream segment = decryption.apply(new LimitedInputStream(from, lengthBytes, false));
-      for (int count = segment.read(copied); count >= 0; count = segment.read(copied)) {
-        to.write(copied, 0, count);
+      try (InputStream segment = decryption.apply(
+          new LimitedInputStream(from, lengthBytes, false))) { // which leaves the file open
+        for (int count = segment.read(copied); count >= 0; count = segment.read(copied)) {
+          to.write(copied, 0, count);
+        }
       }
       if (from.getChannel().position() != offset + lengthBytes) {
         throw new EOFException(file + " ends before " + (offset + lengthBytes)

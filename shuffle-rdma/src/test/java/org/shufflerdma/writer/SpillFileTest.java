@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
+import java.io.FilterInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -48,6 +51,28 @@ class SpillFileTest {
       assertThat(copied(file, 0)).startsWith("a0 a1 a2 ").endsWith("a18 a19 ");
     }
     assertThat(folder).isEmptyDirectory();
+  }
+
+  /** Those of Spark's encryption hold memory outside the heap. */
+  @Test
+  void theStreamsOfAllSegmentsAreClosed() throws IOException {
+    AtomicInteger closed = new AtomicInteger();
+    UnaryOperator<InputStream> counting = in -> new FilterInputStream(in) {
+      @Override
+      public void close() throws IOException {
+        closed.incrementAndGet();
+        super.close();
+      }
+    };
+    try (SpillFile file =
+        new SpillFile(folder.resolve("spilled").toFile(), 2, UnaryOperator.identity(), counting)) {
+      append(file, 0, "a");
+      append(file, 1, "b");
+      append(file, 0, "c");
+      assertThat(copied(file, 0)).isEqualTo("ac");
+      assertThat(copied(file, 1)).isEqualTo("b");
+      assertThat(closed).hasValue(3);
+    }
   }
 
   @Test
