@@ -22,7 +22,7 @@ record StageGain(
   private static final Set<String> SORTING =
       Set.of("sortByKey", "sortBy", "repartitionAndSortWithinPartitions");
 
-  /** Reduce stages of sorts took up to 3.07 times as long with Spark's sorter, transport included. */
+  /** Reduce stages of sorts that spilled used up to three times the CPU with Spark's sorter, transport included. */
   private static final double SORTER_SHARE = 2.0 / 3;
 
   /** Map stages of sorts took up to 1.5 times as long, for a reason that nobody has examined (docs/benchmarks.md). */

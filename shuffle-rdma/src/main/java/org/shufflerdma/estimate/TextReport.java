@@ -204,12 +204,12 @@ final class TextReport {
     line("What the upper bound assumes (docs/estimate.md has the sources):");
     List<String> each = List.of(
         "All of the fetch wait is saved, though it includes waits for disks and for busy hosts, which RDMA does not shorten.",
-        "A remote block costs the CPUs of both hosts with TCP what docs/benchmarks.md has at most: 75 µs up to 16 KiB, 99 µs at"
-            + " 64 KiB, 1.1 ms at 1 MiB; with a NIC 0.85 µs and 0.1 µs for each KiB, which is a model. All that CPU is taken to"
+        "A remote block costs the CPUs of both hosts with TCP what docs/benchmarks.md has at most: 75 µs up to 16 KiB, 107 µs at"
+            + " 64 KiB, 1.2 ms at 1 MiB; with a NIC 0.85 µs and 0.1 µs for each KiB, which is a model. All that CPU is taken to"
             + " come out of the tasks' time, as on hosts whose cores are all busy.",
-        "A local block saves 34 µs, as on two executors of one host, though Spark's way may be as fast.",
+        "A local block saves 19 µs, as on two executors of one host, though Spark's way may be as fast.",
         "Where the plugin's writer may take the map outputs, it saves the larger of their write time and of 130 µs for each"
-            + " partition of each output and 1.2 ms for each MiB, or with Spark's serialized writer 17 µs, 0.5 ms and 0.3 µs for each"
+            + " partition of each output and 1.4 ms for each MiB, or with Spark's serialized writer 17 µs, 0.5 ms and 0.3 µs for each"
             + " record. Rows are taken to shrink to a third by compression.",
         "A stage that sorts by an order of keys of the RDD API saves two thirds of its other time by the plugin's sorter, and the stage before"
             + " it a third, as benchmarks had it at most.",

@@ -10,11 +10,11 @@ final class TransportCost {
 
   /** Rows of block sizes in KiB, and of the CPU of Netty at both ends between hosts, in µs. */
   private static final double[][] TCP = {
-    {16, 75}, {64, 99.3}, {256, 372}, {1024, 1131}, {4096, 4587},
+    {16, 75}, {64, 107}, {256, 372}, {1024, 1190}, {4096, 5952},
   };
 
   /** What a small block of the own executor or host costs more with Spark than with the plugin: stock-local, move-many. */
-  private static final double LOCAL_MICROS = 34;
+  private static final double LOCAL_MICROS = 19;
 
   /** The plugin's CPU for a READ by a NIC, by the model of docs/benchmarks.md: for each, and for each KiB. */
   private static final double READ_MICROS = 0.85;
