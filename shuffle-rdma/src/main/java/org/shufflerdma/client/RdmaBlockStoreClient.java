@@ -161,6 +161,9 @@ public final class RdmaBlockStoreClient extends ForwardingClient {
     }
     all.forEach(each -> each.fetch.cancel());
     all.forEach(each -> each.attempt.end());
+    if (delivered != null) {
+      delivered.clear();
+    }
   }
 
   private static BlockRequest requestOf(

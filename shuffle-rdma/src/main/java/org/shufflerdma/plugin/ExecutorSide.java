@@ -87,7 +87,7 @@ final class ExecutorSide implements AutoCloseable {
   }
 
   /**
-   * Returns null if the driver does not answer, as nothing can be counted or authenticated then.
+   * Returns null if the driver does not answer, as nothing can be counted or authenticated then, or if this part cannot be started.
    *
    * @param publishes whether map tasks publish their outputs, which are registered when they are asked for otherwise
    */
@@ -107,21 +107,37 @@ final class ExecutorSide implements AutoCloseable {
       accumulators = new TaskAccumulators(greeting.accumulators());
       rdma = RdmaStack.open(env, settings, resolver, publishes, greeting.token(), timer);
     } catch (Throwable e) { // this happens once, and each task would fail by it
-      if (settings.required()) {
-        throw new IllegalStateException(
-            "RDMA cannot be used and spark.shuffle.rdma.required=true: " + e.getMessage(), e);
-      }
-      LOG.warn("Shuffle blocks of this executor go by TCP: {}", e.getMessage());
-      LOG.debug("RDMA is unavailable", e);
+      goOnWithout(settings, e);
       withoutRdma = e.getMessage();
     }
     if (driver == null || accumulators == null) {
       return null;
     }
-    StateReporter reporter = StateReporter.start(driver, stateOf(env, rdma, withoutRdma));
-    ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma, resolver, reporter);
-    env.metricsSystem().registerSource(new ExecutorMetricsSource(side.counts, side.times));
-    return side;
+    StateReporter reporter = null;
+    try {
+      reporter = StateReporter.start(driver, stateOf(env, rdma, withoutRdma));
+      ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma, resolver, reporter);
+      env.metricsSystem().registerSource(new ExecutorMetricsSource(side.counts, side.times));
+      return side;
+    } catch (Throwable e) { // such as the OutOfMemoryError of a system that gives no more threads
+      if (reporter != null) {
+        reporter.close();
+      }
+      if (rdma != null) {
+        rdma.close();
+      }
+      goOnWithout(settings, e);
+      return null;
+    }
+  }
+
+  private static void goOnWithout(RdmaSettings settings, Throwable why) {
+    if (settings.required()) {
+      throw new IllegalStateException(
+          "RDMA cannot be used and spark.shuffle.rdma.required=true: " + why.getMessage(), why);
+    }
+    LOG.warn("Shuffle blocks of this executor go by TCP: {}", why.getMessage());
+    LOG.debug("RDMA is unavailable", why);
   }
 
   private static Supplier<ExecutorState> stateOf(

@@ -2,7 +2,7 @@
 package org.shufflerdma.plugin;
 
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -25,6 +25,9 @@ public final class ExecutorWatch extends SparkListener {
   /** How old a record may become while tasks end. */
   private static final long RECORD_NS = TimeUnit.SECONDS.toNanos(1);
 
+  /** Late events come within seconds, and name no executor that has gone before so many others. */
+  private static final int MOST_FORGOTTEN = 10_000;
+
   private static final class Known {
     private final String id;
     private final Map<String, Long> counts = new HashMap<>();
@@ -42,8 +45,8 @@ public final class ExecutorWatch extends SparkListener {
   private final ExecutorRecords records;
   private final Map<String, Known> executors = new HashMap<>();
 
-  /** Those that had gone so long ago that their records were deleted. Late events may still name them. */
-  private final Set<String> forgotten = new HashSet<>();
+  /** Those that have gone and have no record: it was deleted, or they had never reported. Late events may still name them. */
+  private final Set<String> forgotten = new LinkedHashSet<>();
 
   public ExecutorWatch(ExecutorRecords records) {
     this.records = records;
@@ -93,7 +96,11 @@ public final class ExecutorWatch extends SparkListener {
   @Override
   public void onExecutorRemoved(SparkListenerExecutorRemoved gone) {
     Known executor = executors.get(gone.executorId());
-    if (executor == null || executor.removed) {
+    if (executor == null) {
+      forget(gone.executorId());
+      return;
+    }
+    if (executor.removed) {
       return;
     }
     executor.removed = true;
@@ -101,7 +108,14 @@ public final class ExecutorWatch extends SparkListener {
     String oldest = records.removed(executor.id);
     if (oldest != null) {
       executors.remove(oldest);
-      forgotten.add(oldest);
+      forget(oldest);
+    }
+  }
+
+  private void forget(String id) {
+    forgotten.add(id);
+    if (forgotten.size() > MOST_FORGOTTEN) {
+      forgotten.remove(forgotten.iterator().next());
     }
   }
 

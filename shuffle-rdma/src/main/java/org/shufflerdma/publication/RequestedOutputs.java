@@ -6,10 +6,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.LongBuffer;
 import java.nio.channels.FileChannel;
-import java.util.HashSet;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.NavigableMap;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -40,17 +42,21 @@ public final class RequestedOutputs implements CommittedOutputs, AutoCloseable {
   /** The files of a removed shuffle keep their pages and their disk space until then. */
   private static final int LOOK_MS = 2_000;
 
-  private record Key(int shuffleId, long mapId) {}
+  private record Key(int shuffleId, long mapId) {
+    static final Comparator<Key> ORDER =
+        Comparator.comparingInt(Key::shuffleId).thenComparingLong(Key::mapId);
+  }
 
   /** What has become of a map output: where it is, or nothing while it is being registered or if it could not be. */
   private static final class Outcome {
     private volatile @Nullable RegisteredOutput at;
+    private @Nullable PublishedOutput output; // touched by the thread alone
   }
 
   private final CommittedFiles files;
   private final MapOutputRegistry registry;
   private final ChecksumMode checksums;
-  private final Map<Key, Outcome> outcomes = new ConcurrentHashMap<>();
+  private final NavigableMap<Key, Outcome> outcomes = new ConcurrentSkipListMap<>(Key.ORDER);
   private final ScheduledThreadPoolExecutor thread =
       new ScheduledThreadPoolExecutor(1, task -> Workers.thread("shuffle-rdma-register", task));
 
@@ -98,6 +104,7 @@ public final class RequestedOutputs implements CommittedOutputs, AutoCloseable {
           checksums == ChecksumMode.OFF
               ? PartitionChecksums.none()
               : PartitionChecksums.compute(data.toPath(), lengths)));
+      outcome.output = output;
       outcome.at = new RegisteredOutput(
           output.descriptorAddress(), output.descriptorRkey(), output.generation(), lengths.length);
     } catch (NotPublishedException | IOException e) {
@@ -140,19 +147,47 @@ public final class RequestedOutputs implements CommittedOutputs, AutoCloseable {
     return files.disks().getFile(block);
   }
 
-  /** Gives up the shuffles of which a file is gone: Spark deletes the files of a shuffle together. */
+  /**
+   * Gives up what is gone of shuffles whose oldest file is gone. Spark deletes the files of a shuffle together, but can write new ones
+   * under the same id.
+   */
   private void look() {
     try {
-      Set<Integer> seen = new HashSet<>();
-      for (Key key : outcomes.keySet()) {
-        if (seen.add(key.shuffleId) && !dataFile(key).exists()) {
-          outcomes.keySet().removeIf(other -> other.shuffleId == key.shuffleId);
-          registry.removeShuffle(key.shuffleId);
+      Key oldest = outcomes.isEmpty() ? null : outcomes.firstKey();
+      while (oldest != null) {
+        if (!dataFile(oldest).exists()) {
+          giveUpWhatIsGone(oldest.shuffleId);
         }
+        oldest = outcomes.higherKey(new Key(oldest.shuffleId, Long.MAX_VALUE));
       }
     } catch (RuntimeException | Error e) { // the next look comes all the same
       LOG.warn("Map outputs whose files are gone could not be looked for", e);
     }
+  }
+
+  private void giveUpWhatIsGone(int shuffleId) {
+    boolean someStay = false;
+    Map<Key, Outcome> gone = new HashMap<>();
+    for (Map.Entry<Key, Outcome> one : outcomes
+        .subMap(new Key(shuffleId, Long.MIN_VALUE), new Key(shuffleId, Long.MAX_VALUE))
+        .entrySet()) {
+      if (dataFile(one.getKey()).exists()) {
+        someStay = true;
+      } else {
+        gone.put(one.getKey(), one.getValue());
+      }
+    }
+    outcomes.keySet().removeAll(gone.keySet());
+    if (!someStay) {
+      registry.removeShuffle(shuffleId);
+      return;
+    }
+    registry.remove(
+        shuffleId,
+        gone.values().stream()
+            .map(outcome -> outcome.output)
+            .filter(Objects::nonNull)
+            .toList());
   }
 
   @Override

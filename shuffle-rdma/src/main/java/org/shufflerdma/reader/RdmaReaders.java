@@ -25,6 +25,7 @@ import org.shufflerdma.config.SorterMode;
 import org.shufflerdma.fetch.direct.DirectFetch;
 import scala.Tuple2;
 import scala.Tuple3;
+import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 import scala.collection.Seq;
 
@@ -104,8 +105,9 @@ public final class RdmaReaders {
     return new RdmaShuffleReader<>(
         dependency,
         () -> byIterator
-            ? openByClient(client, sparkBlocks, blocks, batches, maxBytesInFlight(), reads)
-                .blocks()
+            ? toTheEnd(
+                openByClient(client, sparkBlocks, blocks, batches, maxBytesInFlight(), reads),
+                reads)
             : openDirect(
                 new BlockSplit(
                     locations,
@@ -164,6 +166,26 @@ public final class RdmaReaders {
       opened.cancel();
     });
     return others;
+  }
+
+  /** Nobody needs the client after the last block, and a task may open very many readers. */
+  private static Iterator<Tuple2<BlockId, InputStream>> toTheEnd(
+      DirectBlocks.Others others, TaskReads reads) {
+    return new AbstractIterator<>() {
+      @Override
+      public boolean hasNext() {
+        boolean hasNext = others.blocks().hasNext();
+        if (!hasNext) {
+          reads.open().giveBack(others.client());
+        }
+        return hasNext;
+      }
+
+      @Override
+      public Tuple2<BlockId, InputStream> next() {
+        return others.blocks().next();
+      }
+    };
   }
 
   private Iterator<Tuple2<BlockId, InputStream>> openDirect(

@@ -88,6 +88,15 @@ class ExecutorWatchTest {
     assertThat(record("900").removed).isFalse();
   }
 
+  /** Its report is held back for two seconds. */
+  @Test
+  void anExecutorThatHasGoneBeforeItsFirstReportIsNotShown() throws Exception {
+    remove(5);
+    report(state("5", 1), state("6", 1));
+    assertThat(store.count(ExecutorRecord.class)).isEqualTo(1);
+    assertThat(record("6").removed).isFalse();
+  }
+
   @Test
   void aReportComesBackAsSent() {
     ExecutorState sent = state("7", 12);

@@ -106,6 +106,26 @@ class RequestedOutputsTest {
         .isNull();
   }
 
+  /** As when Spark deletes the files of a shuffle after a query, and another action writes it again. */
+  @Test
+  void ofAShuffleThatIsWrittenAnewTheNewOutputsStay() throws Exception {
+    write(3, 7, BLOCK_BYTES);
+    write(3, 8, BLOCK_BYTES);
+    Await.until("it is registered", 20_000, () -> outputs.registered(3, 7) != null);
+    Await.until("it is registered", 20_000, () -> outputs.registered(3, 8) != null);
+    write(3, 9, BLOCK_BYTES);
+    write(3, 10, BLOCK_BYTES);
+    Await.until("it is registered", 20_000, () -> outputs.registered(3, 9) != null);
+    Await.until("it is registered", 20_000, () -> outputs.registered(3, 10) != null);
+    RegisteredOutput kept = outputs.registered(3, 9);
+    Files.delete(dataFile(3, 7));
+    Files.delete(dataFile(3, 8));
+    Await.until(
+        "the old ones are given up", 20_000, () -> registry.registeredBytes() == 4L * BLOCK_BYTES);
+    assertThat(outputs.registered(3, 9)).isEqualTo(kept);
+    assertThat(outputs.registered(3, 10)).isNotNull();
+  }
+
   @Test
   void whatFindsNoRoomOrHasAWrongIndexStaysAsItIs() throws Exception {
     write(3, 7, (int) BUDGET_BYTES);

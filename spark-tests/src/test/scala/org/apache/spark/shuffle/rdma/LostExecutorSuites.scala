@@ -152,10 +152,11 @@ final class DynamicAllocationSuite
   }
 
   test("blocks come by RDMA when executors have come back") {
-    val traffic = cluster.groupByKey()
-    assert(traffic.tcpBytes == 0, traffic)
-    assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
+    eventually {
+      Jobs.takeTime(cluster.context)
+      assert(executors.size == 2)
+    }
+    assertAllByRdma(cluster.groupByKey())
   }
 }
 
