@@ -54,11 +54,13 @@ public final class VersionsProgram {
   private void compareWithoutRdma() {
     ShuffleWatch watch = new ShuffleWatch();
     Map<ShuffleJob, List<String>> results;
+    String application;
     try (JavaSparkContext spark = new JavaSparkContext(settings())) {
       spark.sc().addSparkListener(watch);
       results = run(EnumSet.allOf(ShuffleJob.class), spark);
-      System.out.println("application=" + spark.sc().applicationId() + " " + watch);
+      application = spark.sc().applicationId();
     }
+    System.out.println("application=" + application + " " + watch);
     require(watch.allWithoutRdma(), "not every remote byte came without RDMA: " + watch);
     require(results.equals(runOnStock()), "a job is not as on stock Spark");
   }
@@ -67,13 +69,15 @@ public final class VersionsProgram {
       String name, Set<ShuffleJob> jobs, SparkConf conf) {
     ShuffleWatch watch = new ShuffleWatch();
     Map<ShuffleJob, List<String>> results;
+    String application;
     try (JavaSparkContext spark = new JavaSparkContext(conf)) {
       spark.sc().addSparkListener(watch);
       results = run(jobs, spark);
       require(Holdings.awaitRest(spark), "executors do not give back what they held: " + name);
       checkPage(name, spark, watch);
-      System.out.println("application=" + spark.sc().applicationId() + " " + watch);
+      application = spark.sc().applicationId();
     }
+    System.out.println("application=" + application + " " + watch);
     require(watch.allByRdma(), "not every remote byte came by RDMA: " + name + " " + watch);
     System.out.println(name + " jobs=" + jobs.size() + " " + watch);
     return results;

@@ -57,6 +57,13 @@ object Jobs {
       }
     }
 
+  /** Four seconds of tasks, for which Spark starts more than one executor if it may. */
+  def takeTime(context: SparkContext): Unit = context.range(0, 8, 1, 8).foreach(_ => Thread.sleep(500))
+
+  /** Tasks of five seconds that shuffle next to nothing. */
+  def longAndSmall(context: SparkContext): Seq[(Int, Int)] =
+    context.parallelize(1 to 4, 4).map { i => Thread.sleep(5000); (i % 2, 1) }.reduceByKey(_ + _, 2).collect().toSeq
+
   /** How many there are, read anew from the shuffle. */
   def records(shuffle: RDD[(Int, Array[Byte])]): Long = shuffle.map(_._2.length).count()
 

@@ -15,7 +15,9 @@ import scala.util.Using
 final class NodeServiceProcess {
   private val folder: Path =
     Files.createTempDirectory(Files.createDirectories(Paths.get(System.getProperty("work.directory"))), "node")
-  private val socket = folder.resolve("node.sock")
+
+  /** Not in that folder, whose path may be longer than that of a socket can be. */
+  private val socket = Files.createTempDirectory("node").resolve("node.sock")
   private val port = freePort()
   private val statusPort = freePort()
   private var process: Option[Process] = None
@@ -68,6 +70,8 @@ final class NodeServiceProcess {
 
   def stop(): Unit = process.foreach { running =>
     running.destroy()
-    running.waitFor()
+    running.waitFor(): Unit
+    Files.deleteIfExists(socket): Unit
+    Files.deleteIfExists(socket.getParent): Unit
   }
 }
