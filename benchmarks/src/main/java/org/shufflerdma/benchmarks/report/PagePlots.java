@@ -21,15 +21,18 @@ final class PagePlots {
       new Job("writer, transport", "sql-rep., ext4", "jobs-journal", "sql-repartition"),
       new Job("writer, transport", "sql-narrow", "jobs-sql", "sql-narrow"),
       new Job("writer, transport", "sql-wide", "jobs-sql", "sql-wide"),
-      new Job("sorter, transport", "sort-few", "jobs-sort", "sort-few"),
-      new Job("sorter, transport", "sort-many", "jobs-sort", "sort-many"),
-      new Job("sorter, transport", "terasort", "jobs-sort", "terasort"));
+      new Job("all three", "sort-few", "jobs-sort", "sort-few"),
+      new Job("all three", "sort-many", "jobs-sort", "sort-many"),
+      new Job("all three", "terasort", "jobs-sort", "terasort"));
 
   private PagePlots() {}
 
   /** Returns the plots, by the names of their files, from the folder of the files of results. */
   static Map<String, String> draw(Path results) throws IOException {
-    return Map.of("parts.svg", parts(results), "tpcds.svg", queries(results));
+    return Map.of(
+        "parts.svg", parts(results),
+        "tpcds.svg", queries(results, "tpcds", "TPC-DS"),
+        "tpcds-joins.svg", queries(results, "tpcds-joins", "TPC-DS, joins that shuffle"));
   }
 
   /**
@@ -50,10 +53,10 @@ final class PagePlots {
   }
 
   /** The queries of TPC-DS, those in which the plugin did worst first. */
-  private static String queries(Path results) throws IOException {
-    Comparison queries = comparison(results, "tpcds", "tpcds, scale 1, warm", null, "query, s");
-    return SvgPlot.draw(new Comparison(
-        "TPC-DS", "time of each query, Spark's own shuffle / plugin", queries.rows()));
+  private static String queries(Path results, String file, String title) throws IOException {
+    Comparison queries = comparison(results, file, "tpcds, scale 1, warm", null, "query, s");
+    return SvgPlot.draw(
+        new Comparison(title, "time of each query, Spark's own shuffle / plugin", queries.rows()));
   }
 
   private static Comparison comparison(
