@@ -42,7 +42,7 @@ start_daemon() {
 # its own. What they need to READ from one another over the software device, they have from bin/hosts.
 start_node_service() {
   mkdir -p "$CLUSTER/$1"
-  printf '%s\n' "service.socket=$CLUSTER/$1.sock" "service.grants=$CLUSTER/$1/grants" "service.host=$1" \
+  printf '%s\n' "service.socket=$HOSTS_STATE/service-$1.sock" "service.grants=$CLUSTER/$1/grants" "service.host=$1" \
     "service.yarnLocalDirs=$CLUSTER/$1/nodemanager/local" "service.sharedMemory=/dev/shm/shuffle-rdma.$HOSTS.$1" \
     rdma.device=soft >"$CLUSTER/$1/node-service.conf"
   start_daemon "$1" node-service "$ROOT/bin/hosts" on "$1" "$JAVA" -Xmx256m -XX:+UseSerialGC \

@@ -7,7 +7,8 @@ PROGRAM=$(basename "$0")
 PLUGIN_JAR=$ROOT/shuffle-rdma/target/shuffle-rdma-0.1.0-SNAPSHOT.jar
 NODE_SERVICE_JAR=$ROOT/node-service/target/shuffle-rdma-node-service-0.1.0-SNAPSHOT.jar
 MAPREDUCE_JAR=$ROOT/mapreduce-rdma/target/shuffle-rdma-mapreduce-0.1.0-SNAPSHOT.jar
-BUILD_PACKAGES="gcc make libibverbs-dev librdmacm-dev"
+BUILD_PACKAGES="gcc libc6-dev make libibverbs-dev librdmacm-dev"
+PATH=$PATH:/usr/sbin:/sbin # su without - leaves them out
 
 say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
 
@@ -18,10 +19,14 @@ die() { local status=$1; shift; say "$*"; exit "$status"; }
 # refuse_to_write FILE: Ends the program because this user cannot write FILE. Says why, whose it is and what helps.
 refuse_to_write() {
   local user there=$1 why owner remedy=''
-  user=$(id -un)
-  [ ! -d "$1" ] || set -- "$1/new"
-  why=$({ echo >>"$1"; } 2>&1) || true
+  user=$(id -un 2>/dev/null) || user=$(id -u)
   while [ ! -e "$there" ]; do there=$(dirname "$there"); done
+  why=$(
+    export LC_ALL=C
+    exec 2>&1
+    [ -d "$there" ] || { echo >>"$there"; exit; }
+    probe=$(mktemp -p "$there") && { echo >"$probe"; rm -f "$probe"; }
+  ) || true
   owner=$(stat -c %U "$there")
   case $(stat -c %U "$ROOT"):$why in
     *'No space left'* | *quota*) remedy=": make room there" ;;
@@ -100,7 +105,7 @@ end_job() {
 # value, and `--archive` sets archive to true. Dashes in a name become underscores. With the spec `...` words that are
 # not options go to the array operands; with `first` all words from the first such word on do.
 parse_options() {
-  local specs=" $1 " name
+  local specs=" $1 " kind name
   operands=()
   shift
   while [ $# -gt 0 ]; do
@@ -114,10 +119,10 @@ parse_options() {
           *' first '*) operands=("$@"); return ;;
         esac ;;
     esac
-    [[ $1 = *[!.a-z-]* || ! $specs =~ " $1"([=+:]?)([a-z_]*)" " ]] && die 2 "unknown option '$1'; bin/$PROGRAM --help lists the options"
-    name=${BASH_REMATCH[2]:-${1#--}} name=${name//-/_}
-    [ -z "${BASH_REMATCH[1]}" ] || [ -n "${2:-}" ] || die 2 "$1 needs a value; see bin/$PROGRAM --help"
-    case ${BASH_REMATCH[1]} in
+    [[ $1 = *[!.a-z-]* || ! $specs =~ " $1"([=+:]([a-z_]*))?" " ]] && die 2 "unknown option '$1'; bin/$PROGRAM --help lists the options"
+    kind=${BASH_REMATCH[1]:0:1} name=${BASH_REMATCH[2]:-${1#--}} name=${name//-/_}
+    [ -z "$kind" ] || [ -n "${2:-}" ] || die 2 "$1 needs a value; see bin/$PROGRAM --help"
+    case $kind in
       '') printf -v "$name" true; shift; continue ;;
       =) printf -v "$name" %s "$2" ;;
       +) eval "$name+=(\"\$1\" \"\$2\")" ;;
@@ -137,7 +142,9 @@ need_jdk_and_maven() {
   elif ! command -v javac >/dev/null; then
     die 2 "no JDK found: apt-get install openjdk-17-jdk-headless, or set JAVA_HOME to a JDK 17 or newer"
   fi
-  version=$("$javac" -version 2>&1 | sed -n 's/^javac \([0-9]*\).*/\1/p' | head -n 1)
+  version=$("$javac" -version 2>&1) ||
+    die 2 "$javac does not start: mend JAVA_TOOL_OPTIONS, or set JAVA_HOME to another JDK. It says: ${version:-nothing}"
+  version=$(sed -n 's/^javac \([0-9]*\).*/\1/p' <<<"$version")
   [ "${version:-0}" -ge 17 ] ||
     die 2 "$javac belongs to JDK ${version:-?}, but 17 or newer is needed: apt-get install openjdk-17-jdk-headless, or set JAVA_HOME"
   JAVA=$(dirname "$(readlink -f "$(command -v "$javac")")")/java
@@ -155,8 +162,17 @@ need_packages() {
   fi
   command -v apt-get >/dev/null || die 2 "these packages are missing; install them with this system's package manager: $*"
   say "apt-get install $*"
-  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq "$@"; } >/dev/null ||
+  { update_packages && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq "$@"; } >/dev/null ||
     die 1 "apt-get could not install $*: run 'apt-get install $*' to see why"
+}
+
+# update_packages: Waits for another apt-get update, which apt-get itself does not.
+update_packages() {
+  local why deadline=$((SECONDS + 600))
+  until why=$(LC_ALL=C apt-get update -qq 2>&1); do
+    [[ $why = *'get lock'* && $SECONDS -lt $deadline ]] || { printf '%s\n' "$why" >&2; return 1; }
+    sleep 2
+  done
 }
 
 # need_commands NAME...: Fails if a command is missing.
@@ -174,8 +190,9 @@ need_cross_compiler() { need_packages "need_commands ${CROSS}gcc ${CROSS}objdump
 
 # name_maven_remedy LOG: Prints the remedy if the log shows that Maven could not fetch something.
 name_maven_remedy() {
-  ! grep -qE 'Could not transfer|in offline mode|No plugin found for prefix' "$1" ||
-    say "Maven could not fetch what it needs from Maven Central: open a way there, or name a proxy or mirror in ~/.m2/settings.xml"
+  ! grep -qE 'Could not transfer|in offline mode|No plugin found for prefix|Could not find artifact|This failure was cached' "$1" ||
+    say "Maven could not fetch what it needs from Maven Central: open a way there, or name a proxy or mirror in ~/.m2/settings.xml," \
+      "and call mvn -U once if it goes on after that"
 }
 
 # run_logged NAME CMD...: Runs CMD with its output in target/logs/NAME.log; prints the log's errors on stderr if it
@@ -241,11 +258,18 @@ jar_of() {
 build() {
   local stamp=$ROOT/$1/target/$2.stamp
   run_logged make-all make -s -j "$(nproc)" -C native-verbs all || exit 1
-  if [ ! -f "$stamp" ] || { [ "$2" = package ] && [ ! -f "$(jar_of "$1")" ]; } || [ -n "$(newer_than "$stamp" "$2")" ]; then
+  if [ ! -f "$stamp" ] || { [ "$2" = package ] && [ ! -f "$(jar_of "$1")" ]; } || [ -n "$(newer_than "$stamp" "$2")" ] ||
+    { [ "$1" = benchmarks ] && ! has_all_jars "$ROOT/benchmarks/target/spark-home.classpath"; }; then
     say "building $1 (the first time Maven fetches what Spark needs, some minutes)"
+    new_file "$stamp.new" # sources that change meanwhile are newer
     run_logged "mvn-$1" mvn -B -ntp -Dlenient -pl "$1" -am "${@:2}" || exit 1
-    new_file "$stamp"
+    mv "$stamp.new" "$stamp"
   fi
+}
+
+# has_all_jars FILE: Whether FILE has a class path all of whose jars this user can read.
+has_all_jars() {
+  [ -s "$1" ] && [ -z "$(tr ':' '\n' <"$1" | while read -r jar || [ -n "$jar" ]; do [ -r "$jar" ] || echo "$jar"; done)" ]
 }
 
 # newer_than STAMP [test-compile]: Prints a file that is newer than STAMP, if there is one: a source of the jars, a native

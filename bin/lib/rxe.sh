@@ -10,7 +10,6 @@ RXE_BOOT_SECONDS=240
 # The recommended packages of QEMU are for a desktop, some 200 more.
 RXE_PACKAGES="--no-install-recommends qemu-system-x86 busybox-static cpio kmod xz-utils e2fsprogs xfsprogs iproute2 procps
   rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest zstd debian-archive-keyring"
-PATH=$PATH:/usr/sbin:/sbin
 
 # Kernel lines to test; most tests run on the first only. Ubuntu's own kernels are used unless RXE_MIRROR names Debian's
 # archives.

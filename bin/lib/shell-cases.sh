@@ -22,9 +22,12 @@ declare -A CLAIMS=(
   [unbuilt]="bin/softverbs in an unbuilt read-only checkout refuses, and does not use the libraries of the system"
   [foreign_test]="bin/test in the checkout of another user ends with status 2 and the remedy"
   [two_tests]="a second bin/test in the same checkout refuses"
+  [options]="an option that is cut short is unknown"
+  [resume]="bin/test --all --resume sums up what has passed before"
 )
 # The longest first.
-CASES=(sort interrupted_sort ended_campaign two_sorts natives log_of_root log_in_own_folder full_disk locked unbuilt foreign_test two_tests)
+CASES=(sort interrupted_sort ended_campaign two_sorts natives log_of_root log_in_own_folder full_disk locked unbuilt foreign_test
+  two_tests options resume)
 LIMIT=240
 STRANGER=nobody
 
@@ -230,6 +233,20 @@ case_two_tests() {
   exec {fd}<"$copy/target/logs"
   flock "$fd"
   expect 2 "another bin/test runs in $copy: wait for its end" "$copy/bin/test" format
+}
+
+case_options() {
+  copy
+  expect 2 "unknown option '--orphan'" "$copy/bin/terasort" --orphan
+  expect 2 "unknown option '--lis'" "$copy/bin/test" --lis
+  expect 2 "unknown option '--'" "$copy/bin/test" -- format
+}
+
+case_resume() {
+  copy_built
+  mkdir -p "$copy/target/passed"
+  echo "format         3 passed   0 failed   1 skipped     5 s    4 CPU-s  on 0123abcd" >"$copy/target/passed/format"
+  expect 0 '^3 passed, 0 failed, 1 skipped$' "$copy/bin/test" --all --resume format
 }
 
 # run_case NAME: Runs the case in a process and a folder of its own, and prints its line.

@@ -55,7 +55,6 @@ spark_home_of() {
   local classpath=$ROOT/target/spark-home/$1-$2.classpath
   alone maven_classpath "$classpath" -f spark-tests/spark-home/pom.xml "-Dspark.version=$1" "-Dscala.binary.version=$2" ||
     die 1 "Maven could not get Spark $1 for Scala $2"
-  [ ! "$classpath" -nt "${classpath%.classpath}" ] || rm -rf "${classpath%.classpath}"
   SPARK_HOME=${classpath%.classpath} SPARK_VERSION=$1 SPARK_SCALA_VERSION=$2
   alone make_home "$SPARK_HOME" link_maven_jars "$classpath"
   export SPARK_HOME SPARK_SCALA_VERSION
@@ -66,15 +65,17 @@ spark_home_of() {
 maven_classpath() {
   local file=$1 name
   shift
-  [ ! -s "$file" ] || [ -n "$(tr ':' '\n' <"$file" | while read -r jar; do [ -e "$jar" ] || echo "$jar"; done)" ] || return 0
+  ! has_all_jars "$file" || return 0
   name=$(basename "$file" .classpath)
   say "the jars of $name (the first time Maven fetches them)"
   run_logged "classpath-$name" mvn -B -ntp -q "$@" dependency:build-classpath "-Dmdep.outputFile=$file"
 }
 
-# make_home HOME CMD...: Makes the home if it is missing. CMD fills the folder that it gets as its last argument.
+# make_home HOME CMD...: Makes the home if it is missing, or older than its class path. CMD fills the folder that it gets as
+# its last argument.
 make_home() {
   local home=$1
+  [ ! "$home.classpath" -nt "$home" ] || rm -rf "$home"
   [ ! -d "$home" ] || return 0
   rm -rf "$home.new"
   mkdir -p "$home.new"
@@ -94,7 +95,7 @@ link_maven_jars() {
   ln -s "$ROOT/conf/log4j2.properties" "$2/conf/log4j2.properties"
   tr ':' '\n' <"$1" | grep -vE 'hadoop-mapreduce-examples|/jucx-' | xargs -d '\n' ln -s -t "$2/jars/"
   [ -z "$(find "$2/jars" -xtype l -print -quit)" ] ||
-    die 1 "jars are gone from Maven's repository: remove $ROOT/target and run again"
+    die 1 "jars are gone from Maven's repository: remove $ROOT/target and $ROOT/*/target, and run again"
 }
 
 # find_examples_jar: Sets EXAMPLES_JAR to Hadoop's examples, in the version of this Spark's Hadoop, whose API they use.
