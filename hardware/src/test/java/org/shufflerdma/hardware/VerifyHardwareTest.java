@@ -6,9 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.net.BindException;
 import java.net.NetworkInterface;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,6 +17,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.concurrent.Await;
+import org.shufflerdma.device.FreePorts;
 import org.shufflerdma.verbs.OnSoftDevice;
 
 /** In processes of its own: which verbs are bound, and their secret, belong to the process. */
@@ -152,8 +151,8 @@ class VerifyHardwareTest {
   @Test
   void fileOfAnotherProcessIsComparedAndMeasured() throws Exception {
     Path files = Files.createDirectory(directory.resolve("files"));
-    Process serving =
-        startLogged("serving", "", sized("8m", files, "--serve", Integer.toString(freePorts())));
+    Process serving = startLogged(
+        "serving", "", sized("8m", files, "--serve", Integer.toString(FreePorts.two())));
     try {
       Path log = directory.resolve("serving");
       awaitText(serving, log, "start it on the other host now, with --peer ");
@@ -179,19 +178,6 @@ class VerifyHardwareTest {
         new ArrayList<>(List.of("--device", "soft", "--size", size, "--dir", files.toString()));
     all.addAll(List.of(more));
     return all.toArray(new String[0]);
-  }
-
-  /** Returns a port that is free now, and so is the next one, below those that the kernel chooses. */
-  private static int freePorts() throws IOException {
-    for (int port = 20_000; port < 32_000; port += 2) {
-      try (ServerSocket first = new ServerSocket(port);
-          ServerSocket second = new ServerSocket(port + 1)) {
-        return Math.min(first.getLocalPort(), second.getLocalPort());
-      } catch (BindException e) {
-        // Another process has one of them.
-      }
-    }
-    throw new IOException("no free port");
   }
 
   @Test

@@ -4,7 +4,6 @@ package org.shufflerdma.nodeservice;
 import com.sun.tools.attach.VirtualMachine;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -27,6 +26,7 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 import org.shufflerdma.concurrent.Await;
+import org.shufflerdma.device.FreePorts;
 import org.shufflerdma.verbs.FaultControl;
 import org.shufflerdma.verbs.TestDevice;
 
@@ -34,10 +34,11 @@ import org.shufflerdma.verbs.TestDevice;
 public final class ServiceProcess {
   private static final int START_MS = 60_000;
 
-  public final int port = freePort();
-  private final int statusPort = freePort();
+  public final int port = FreePorts.two();
+  private final int statusPort = port + 1;
   final Path socket;
   private final Path conf;
+  private final Path log;
   private final Class<?> main;
   private final Runner runner;
   private final HttpClient http = HttpClient.newHttpClient();
@@ -81,6 +82,7 @@ public final class ServiceProcess {
     socket = folder.resolve("node.sock");
     faults = new FaultControl(folder.resolve("faults"));
     conf = folder.resolve("node-service.conf");
+    log = folder.resolve("node-service.log");
     List<String> lines = new ArrayList<>(List.of(more));
     lines.addAll(List.of(
         "service.port=" + port,
@@ -94,14 +96,6 @@ public final class ServiceProcess {
     start();
   }
 
-  private static int freePort() {
-    try (ServerSocket socket = new ServerSocket(0)) {
-      return socket.getLocalPort();
-    } catch (IOException e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
   public void start() throws Exception {
     List<String> command = new ArrayList<>(runner.wrapper());
     command.addAll(List.of(
@@ -112,13 +106,14 @@ public final class ServiceProcess {
         main.getName(),
         conf.toString()));
     ProcessBuilder builder = new ProcessBuilder(command)
-        .redirectOutput(ProcessBuilder.Redirect.INHERIT)
-        .redirectError(ProcessBuilder.Redirect.INHERIT);
+        .redirectErrorStream(true)
+        .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
     builder.environment().putAll(faults.environment());
     process = builder.start();
     Await.until("the node service has started", START_MS, () -> answers() || !process.isAlive());
     if (!process.isAlive()) {
-      throw new IllegalStateException("the node service has not started");
+      throw new IllegalStateException("the node service has not started, with status "
+          + process.exitValue() + ": " + Files.readString(log));
     }
   }
 
@@ -202,15 +197,24 @@ public final class ServiceProcess {
   }
 
   /** As {@code kill -9} does. */
-  public void kill() throws InterruptedException {
+  public void kill() throws InterruptedException, IOException {
     process.destroyForcibly().waitFor();
+    printLog();
   }
 
-  public void close() throws InterruptedException {
+  private void printLog() throws IOException {
+    if (Files.exists(log)) {
+      System.out.print(Files.readString(log));
+      Files.delete(log);
+    }
+  }
+
+  public void close() throws InterruptedException, IOException {
     process.destroy();
     if (!process.waitFor(20, TimeUnit.SECONDS)) {
       kill();
       throw new IllegalStateException("the node service does not stop");
     }
+    printLog();
   }
 }

@@ -4,12 +4,12 @@ package org.shufflerdma.node;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.LocalIdentity;
+import org.shufflerdma.device.FreePorts;
 
 /** Hosts without a node service. With one they are in the tests of the service. */
 class NodeServicesTest {
@@ -22,9 +22,7 @@ class NodeServicesTest {
   void chooseAPortAtWhichNobodyListens() throws IOException {
     LocalIdentity identity =
         new LocalIdentity("app", "1", "a secret".getBytes(StandardCharsets.UTF_8));
-    try (ServerSocket socket = new ServerSocket(0)) {
-      services = new NodeServices(identity, socket.getLocalPort(), TIMEOUT_MS);
-    }
+    services = new NodeServices(identity, FreePorts.two(), TIMEOUT_MS);
   }
 
   private void find(String host) throws IOException {

@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -25,6 +26,8 @@ final class NodeServiceProcess implements AutoCloseable {
   private static final int STOP_MS = 20_000;
   private static final int POLL_MS = 50;
   private static final int ANSWER_S = 5;
+  private static final int FIRST_PORT = 10_000;
+  private static final int END_OF_PORTS = 20_000;
 
   private final Path jar;
   private final Path controls;
@@ -44,9 +47,15 @@ final class NodeServiceProcess implements AutoCloseable {
     this.folder = Files.createTempDirectory(directory, "node-service");
   }
 
-  private static int freePort() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0)) {
-      return socket.getLocalPort();
+  /** Below the ports that the system gives to connections, one of which could take it while the service is down. */
+  private static int freePort() {
+    while (true) {
+      try (ServerSocket socket =
+          new ServerSocket(ThreadLocalRandom.current().nextInt(FIRST_PORT, END_OF_PORTS))) {
+        return socket.getLocalPort();
+      } catch (IOException e) {
+        // Another process has it.
+      }
     }
   }
 

@@ -9,7 +9,7 @@ import java.nio.file.{Files, Path, Paths}
 import scala.annotation.tailrec
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.{Random, Try}
 
 /** The node service of this host, from its own jar. The test that starts it stops it. */
 final class NodeServiceProcess {
@@ -22,7 +22,12 @@ final class NodeServiceProcess {
   private val statusPort = freePort()
   private var process: Option[Process] = None
 
-  private def freePort(): Int = Using.resource(new ServerSocket(0))(_.getLocalPort)
+  /** Below the ports that the system gives to connections, one of which could take it before the service does. */
+  @tailrec
+  private def freePort(): Int = {
+    val drawn = 10000 + Random.nextInt(10000)
+    if (Try(new ServerSocket(drawn).close()).isSuccess) drawn else freePort()
+  }
 
   def settings: Seq[(String, String)] = Seq(
     "spark.shuffle.rdma.nodeServicePort" -> port.toString,
