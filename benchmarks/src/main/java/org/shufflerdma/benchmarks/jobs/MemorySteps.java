@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.LongPredicate;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 
@@ -39,7 +40,9 @@ final class MemorySteps {
       throws Exception {
     MemorySteps steps = new MemorySteps(spark);
     FirstSteps.smallShuffle(spark).collect();
-    double heapAtRest = steps.reached("at rest", steps.ask());
+    Map<String, JsonNode> atRest = steps.ask();
+    long registeredAtRest = registeredOutputs(atRest);
+    double heapAtRest = steps.reached("at rest", atRest);
     stages.takeAll(spark);
 
     JavaPairRDD<Key, byte[]> shuffled = RowJobs.moved(spark, rows, maps, reduces);
@@ -47,7 +50,8 @@ final class MemorySteps {
     long written = stages.takeAll(spark).stream()
         .mapToLong(stage -> (Long) stage.get("written_bytes"))
         .sum();
-    double heapWithOutputs = steps.reached("published", steps.askRegistered(written));
+    double heapWithOutputs =
+        steps.reached("published", steps.askUntil(registered -> registered >= written));
 
     int probeEvery = Math.max(1, reduces / READING_PROBES);
     Map<String, JsonNode> reading = new TreeMap<>();
@@ -84,7 +88,7 @@ final class MemorySteps {
     steps.figures.put(
         "heap per output that was read, KiB", (heapAfterReading - heapWithOutputs) * KIB / maps);
     shuffled.rdd().cleanShuffleDependencies(true);
-    steps.reached("removed", steps.ask());
+    steps.reached("removed", steps.askUntil(registered -> registered <= registeredAtRest));
     return new LinkedHashMap<>(
         Map.of("digest", Long.toString(count), "figures", steps.figures, "written", written));
   }
@@ -97,8 +101,11 @@ final class MemorySteps {
     return executor.path("counts").path(REGISTERED).asLong();
   }
 
-  private static long registeredOutputs(JsonNode executor) {
-    return executor.path("counts").path("shuffle.rdma.outputs.registeredBytes").asLong();
+  private static long registeredOutputs(Map<String, JsonNode> executors) {
+    return executors.values().stream()
+        .mapToLong(executor ->
+            executor.path("counts").path("shuffle.rdma.outputs.registeredBytes").asLong())
+        .sum();
   }
 
   /** Asks both executors, which collect their garbage first. */
@@ -106,20 +113,22 @@ final class MemorySteps {
     return ExecutorProbe.ofAll(spark, EXECUTORS);
   }
 
-  /** Asks when the outputs are registered, where the plugin is; that goes on after their tasks. */
-  private Map<String, JsonNode> askRegistered(long bytes) throws IOException {
+  /**
+   * Asks once the bytes of registered outputs are as they should be, where the plugin is. Registration goes on after the tasks, and
+   * deregistration comes some time after Spark has removed the shuffle.
+   */
+  private Map<String, JsonNode> askUntil(LongPredicate right) throws IOException {
     long deadlineMs = System.currentTimeMillis() + REGISTRATION_MS;
     while (true) {
       Map<String, JsonNode> executors = ask();
       boolean stock = executors.values().stream().allMatch(each -> registered(each) == 0);
-      long registered =
-          executors.values().stream().mapToLong(MemorySteps::registeredOutputs).sum();
-      if (stock || registered >= bytes) {
+      long registered = registeredOutputs(executors);
+      if (stock || right.test(registered)) {
         return executors;
       }
       if (System.currentTimeMillis() > deadlineMs) {
         throw new IllegalStateException(
-            registered + " bytes are registered of outputs of " + bytes);
+            registered + " bytes of outputs are still registered after " + REGISTRATION_MS + " ms");
       }
     }
   }
