@@ -23,7 +23,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -50,6 +49,7 @@ import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.fetch.direct.DirectFetch;
+import org.shufflerdma.fetch.direct.FetchOutcome;
 import org.shufflerdma.fetch.direct.PeerBlocks;
 import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.memory.RegisteredBuffer;
@@ -112,7 +112,7 @@ class NodeServiceTest {
     }
 
     /** What comes and what is left of blocks whose executor is gone, by the numbers of the blocks. */
-    Outcome read(long... mapIds) throws InterruptedException {
+    FetchOutcome read(long... mapIds) throws InterruptedException {
       PeerBlocks reads = goneExecutor();
       for (long mapId : mapIds) {
         for (int partition : new int[] {0, 1, 3}) {
@@ -122,17 +122,11 @@ class NodeServiceTest {
               partition + 1);
         }
       }
-      Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
       try (DirectFetch fetch = fetcher.direct(List.of(reads), WIDE, () -> {})) {
-        while (fetch.next()) {
-          byte[] copy = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
-          fetch.bytes().nioBuffer().get(copy);
-          assertThat(fetch.origin()).isEqualTo(Origin.NODE_SERVICE);
-          assertThat(outcome.blocks.put(fetch.block(), copy)).as("read twice").isNull();
-        }
-        fetch.left().forEach(block -> outcome.left.put(block.block(), block.reason()));
+        FetchOutcome outcome = FetchOutcome.of(fetch);
+        assertThat(outcome.origins()).isSubsetOf(Origin.NODE_SERVICE);
+        return outcome;
       }
-      return outcome;
     }
 
     @Override
@@ -142,8 +136,6 @@ class NodeServiceTest {
       transport.close();
     }
   }
-
-  private record Outcome(Map<Integer, byte[]> blocks, Map<Integer, TcpReason> left) {}
 
   @BeforeAll
   static void shareTheDevicesSecret() throws Exception {
@@ -239,22 +231,23 @@ class NodeServiceTest {
     }
   }
 
-  private static void assertWhole(Outcome outcome, long... mapIds) {
-    assertThat(outcome.left).isEmpty();
-    assertThat(outcome.blocks).hasSize(3 * mapIds.length);
+  private static void assertWhole(FetchOutcome outcome, long... mapIds) {
+    assertThat(outcome.left()).isEmpty();
+    assertThat(outcome.blocks()).hasSize(3 * mapIds.length);
     for (int map = 0; map < mapIds.length; map++) {
       byte[] data = bytesOf(mapIds[map]);
-      assertThat(outcome.blocks.get(3 * map)).isEqualTo(Arrays.copyOf(data, 100));
-      assertThat(outcome.blocks.get(3 * map + 1)).isEqualTo(Arrays.copyOfRange(data, 100, 20_100));
-      assertThat(outcome.blocks.get(3 * map + 2))
+      assertThat(outcome.blocks().get(3 * map)).isEqualTo(Arrays.copyOf(data, 100));
+      assertThat(outcome.blocks().get(3 * map + 1))
+          .isEqualTo(Arrays.copyOfRange(data, 100, 20_100));
+      assertThat(outcome.blocks().get(3 * map + 2))
           .isEqualTo(Arrays.copyOfRange(data, 20_100, 720_100));
     }
   }
 
-  private static void assertLeft(Outcome outcome, int blocks, TcpReason reason) {
-    assertThat(outcome.blocks).isEmpty();
-    assertThat(outcome.left).hasSize(blocks).containsValue(reason);
-    assertThat(outcome.left.values()).containsOnly(reason);
+  private static void assertLeft(FetchOutcome outcome, int blocks, TcpReason reason) {
+    assertThat(outcome.blocks()).isEmpty();
+    assertThat(outcome.left()).hasSize(blocks).containsValue(reason);
+    assertThat(outcome.left().values()).containsOnly(reason);
   }
 
   @Test
@@ -294,11 +287,11 @@ class NodeServiceTest {
       register(reader.identity, folders);
       assertWhole(reader.read(10), 10);
       service.kill();
-      assertThat(reader.read(10).left).hasSize(3);
+      assertThat(reader.read(10).left()).hasSize(3);
       service.start();
       long sinceNs = System.nanoTime();
-      Outcome outcome = reader.read(10);
-      while (!outcome.left.isEmpty()) {
+      FetchOutcome outcome = reader.read(10);
+      while (!outcome.left().isEmpty()) {
         Thread.sleep(200);
         outcome = reader.read(10);
       }
@@ -322,7 +315,7 @@ class NodeServiceTest {
       while (service.page("/health").equals("ok\n")) {
         Thread.sleep(1);
       }
-      while (!reader.read(10).left.isEmpty()) {
+      while (!reader.read(10).left().isEmpty()) {
         Thread.sleep(200);
       }
       assertWhole(reader.read(10), 10);
@@ -385,7 +378,7 @@ class NodeServiceTest {
       register(reader.identity, folders);
       assertThatThrownBy(guessing::service).isInstanceOf(IOException.class);
       assertThatThrownBy(unknown::service).isInstanceOf(IOException.class);
-      assertThat(guessing.read(10).left).hasSize(3);
+      assertThat(guessing.read(10).left()).hasSize(3);
       assertThat(service.metric(ServiceMetric.LOOKUPS_TOTAL)).isZero();
       assertThat(service.metric(ServiceMetric.LOOKUPS_REFUSED_TOTAL)).isEqualTo(2);
     }

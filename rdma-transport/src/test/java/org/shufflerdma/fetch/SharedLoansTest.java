@@ -13,6 +13,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.fetch.direct.DirectFetch;
+import org.shufflerdma.fetch.direct.FetchOutcome;
 import org.shufflerdma.fetch.direct.PeerBlocks;
 import org.shufflerdma.fetch.direct.TaskFetches;
 import org.shufflerdma.metrics.TcpReason;
@@ -29,12 +30,12 @@ class SharedLoansTest extends StagedScene {
     blocks.add(new Block(100, 1, 2));
     ExecutorService tasks = Executors.newFixedThreadPool(12);
     try {
-      List<Future<Outcome>> outcomes = new ArrayList<>();
+      List<Future<FetchOutcome>> outcomes = new ArrayList<>();
       for (int i = 0; i < 24; i++) {
-        Callable<Outcome> task = () -> reader.read(of(blocks));
+        Callable<FetchOutcome> task = () -> reader.read(of(blocks));
         outcomes.add(tasks.submit(task));
       }
-      for (Future<Outcome> outcome : outcomes) {
+      for (Future<FetchOutcome> outcome : outcomes) {
         assertRead(outcome.get(), blocks);
       }
     } finally {
@@ -70,11 +71,11 @@ class SharedLoansTest extends StagedScene {
       for (int i = 0; i < 12; i++) {
         readers.add(new Node("reader-" + i, 0, 1 << 20, IDLE_MS));
       }
-      List<Future<Outcome>> outcomes = new ArrayList<>();
+      List<Future<FetchOutcome>> outcomes = new ArrayList<>();
       for (Node each : readers) {
         outcomes.add(tasks.submit(() -> each.read(of(blocks))));
       }
-      for (Future<Outcome> outcome : outcomes) {
+      for (Future<FetchOutcome> outcome : outcomes) {
         assertRead(outcome.get(60, TimeUnit.SECONDS), blocks);
       }
       assertThat(owner.staging.registeredBytes()).isEqualTo(SLAB_BYTES);
@@ -116,12 +117,12 @@ class SharedLoansTest extends StagedScene {
     }
     ExecutorService tasks = Executors.newFixedThreadPool(4);
     try (Node tight = new Node("tight", 0, 1 << 20, IDLE_MS)) {
-      List<Future<Outcome>> outcomes = new ArrayList<>();
+      List<Future<FetchOutcome>> outcomes = new ArrayList<>();
       for (int i = 0; i < 8; i++) {
         outcomes.add(tasks.submit(() -> tight.read(of(blocks))));
       }
-      for (Future<Outcome> outcome : outcomes) {
-        Outcome seen = outcome.get(60, TimeUnit.SECONDS);
+      for (Future<FetchOutcome> outcome : outcomes) {
+        FetchOutcome seen = outcome.get(60, TimeUnit.SECONDS);
         assertThat(seen.left().values()).isSubsetOf(TcpReason.POOL);
         assertThat(seen.blocks().size() + seen.left().size()).isEqualTo(blocks.size());
         seen.blocks()

@@ -16,6 +16,7 @@ import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.connection.SilentPort;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.connection.TransportSettings;
+import org.shufflerdma.fetch.direct.FetchOutcome;
 import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.verbs.TestDevice;
 
@@ -51,7 +52,7 @@ class SilentOwnerTest extends StagedScene {
         Node impatient =
             new Node("impatient", 0, TestTransports.impatient(60_000, 2_000), IDLE_MS)) {
       InetSocketAddress at = (InetSocketAddress) host.getLocalSocketAddress();
-      FutureTask<Outcome> read = new FutureTask<>(() -> impatient.read(of(blocks, at)));
+      FutureTask<FetchOutcome> read = new FutureTask<>(() -> impatient.read(of(blocks, at)));
       new Thread(read, "task").start();
       host.accept().close();
       long firstNs = System.nanoTime();
@@ -69,7 +70,7 @@ class SilentOwnerTest extends StagedScene {
   void memoryOfARequestThatOutlivesItsServerIsGivenBack() throws Exception {
     List<Block> blocks = oneBlockOfEach(2, 9_000);
     disk = new CountDownLatch(1);
-    FutureTask<Outcome> read = new FutureTask<>(() -> reader.read(of(blocks)));
+    FutureTask<FetchOutcome> read = new FutureTask<>(() -> reader.read(of(blocks)));
     new Thread(read, "task").start();
     try {
       Await.until(() -> owner.staging.stats().requests.sum() > 0);

@@ -15,6 +15,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.fetch.descriptor.DescriptorRef;
+import org.shufflerdma.fetch.direct.FetchOutcome;
 import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredSlice;
@@ -144,7 +145,7 @@ class StagedFetchTest extends StagedScene {
     Files.write(index(4), new byte[12]);
     Files.write(
         index(5), ByteBuffer.allocate(32).putLong(0).putLong(90).putLong(80).array());
-    Outcome outcome = reader.read(of(blocks));
+    FetchOutcome outcome = reader.read(of(blocks));
     assertThat(outcome.left().keySet()).containsExactly(1, 2, 3, 4, 5);
     assertThat(outcome.left().values()).containsOnly(TcpReason.STAGING);
     assertThat(outcome.blocks().keySet()).containsExactly(0, 6, 7);
@@ -154,7 +155,7 @@ class StagedFetchTest extends StagedScene {
   @Test
   void anEmptyBlockIsLeftAndAPartitionThatIsNotThereToo() throws Exception {
     commit(1, 0, 100);
-    Outcome outcome =
+    FetchOutcome outcome =
         reader.read(of(List.of(new Block(1, 0, 1), new Block(1, 1, 2), new Block(1, 2, 3))));
     assertThat(outcome.left()).isEqualTo(Map.of(0, TcpReason.ZERO_LENGTH, 2, TcpReason.STAGING));
     assertThat(outcome.blocks().get(1)).isEqualTo(expected(new Block(1, 1, 2)));
@@ -171,7 +172,7 @@ class StagedFetchTest extends StagedScene {
       blocks.add(new Block(mapId, 0, 1));
       blocks.add(new Block(mapId + 1, 0, 1));
     }
-    Outcome outcome = reader.read(of(blocks));
+    FetchOutcome outcome = reader.read(of(blocks));
     assertThat(outcome.left().keySet()).containsExactly(1, 3, 5);
     assertThat(outcome.blocks().keySet()).containsExactly(0, 2, 4);
     assertThat(owner.staging.stats().readersAccepted.sum()).isEqualTo(1);
@@ -182,7 +183,7 @@ class StagedFetchTest extends StagedScene {
     List<Block> blocks = oneBlockOfEach(3, 100);
     owner.close();
     owner = new Node("owner", 0);
-    Outcome outcome = reader.read(of(blocks));
+    FetchOutcome outcome = reader.read(of(blocks));
     assertThat(outcome.blocks()).isEmpty();
     assertThat(outcome.left().values()).containsOnly(TcpReason.STAGING).hasSize(3);
   }

@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -30,9 +29,9 @@ import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.fetch.direct.DirectFetch;
+import org.shufflerdma.fetch.direct.FetchOutcome;
 import org.shufflerdma.fetch.direct.PeerBlocks;
 import org.shufflerdma.fetch.read.Origin;
-import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.staging.CommittedOutputs;
 import org.shufflerdma.staging.RegisteredOutput;
 import org.shufflerdma.staging.Staging;
@@ -97,18 +96,12 @@ abstract class StagedScene {
     }
 
     /** What a task of this process brings and leaves, by the numbers of the blocks. */
-    Outcome read(PeerBlocks... peers) throws InterruptedException {
-      Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
+    FetchOutcome read(PeerBlocks... peers) throws InterruptedException {
       try (DirectFetch fetch = fetcher.direct(List.of(peers), WIDE, () -> {})) {
-        while (fetch.next()) {
-          byte[] copy = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
-          fetch.bytes().nioBuffer().get(copy);
-          assertThat(fetch.origin()).isEqualTo(Origin.STAGED);
-          assertThat(outcome.blocks.put(fetch.block(), copy)).as("read twice").isNull();
-        }
-        fetch.left().forEach(block -> outcome.left.put(block.block(), block.reason()));
+        FetchOutcome outcome = FetchOutcome.of(fetch);
+        assertThat(outcome.origins()).isSubsetOf(Origin.STAGED);
+        return outcome;
       }
-      return outcome;
     }
 
     @Override
@@ -123,8 +116,6 @@ abstract class StagedScene {
       transport.close();
     }
   }
-
-  record Outcome(Map<Integer, byte[]> blocks, Map<Integer, TcpReason> left) {}
 
   record Block(long mapId, int startPartition, int endPartition) {}
 
@@ -215,11 +206,11 @@ abstract class StagedScene {
     return reads;
   }
 
-  void assertRead(Outcome outcome, List<Block> blocks) {
-    assertThat(outcome.left).isEmpty();
-    assertThat(outcome.blocks).hasSize(blocks.size());
+  void assertRead(FetchOutcome outcome, List<Block> blocks) {
+    assertThat(outcome.left()).isEmpty();
+    assertThat(outcome.blocks()).hasSize(blocks.size());
     for (int i = 0; i < blocks.size(); i++) {
-      assertThat(outcome.blocks.get(i)).as("block %d", i).isEqualTo(expected(blocks.get(i)));
+      assertThat(outcome.blocks().get(i)).as("block %d", i).isEqualTo(expected(blocks.get(i)));
     }
   }
 

@@ -9,7 +9,6 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CountDownLatch;
@@ -52,15 +51,6 @@ class DirectFetchTest extends FetcherScene {
   /** A wait that would be noticed. */
   private static final int LONG_MS = 15_000;
 
-  /** What a fetch brought and left, by the numbers of the blocks. */
-  private record Outcome(Map<Integer, byte[]> blocks, Map<Integer, TcpReason> left) {
-    void take(DirectFetch fetch) {
-      byte[] copy = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
-      fetch.bytes().nioBuffer().get(copy);
-      assertThat(blocks.put(fetch.block(), copy)).as("read twice").isNull();
-    }
-  }
-
   private static PeerBlocks of(PeerId peer, List<BlockRequest> blocks) {
     PeerBlocks reads = new PeerBlocks(peer, null);
     blocks.forEach(
@@ -68,39 +58,35 @@ class DirectFetchTest extends FetcherScene {
     return reads;
   }
 
-  private Outcome read(List<BlockRequest> blocks) throws InterruptedException {
+  private FetchOutcome read(List<BlockRequest> blocks) throws InterruptedException {
     return read(WIDE, blocks);
   }
 
-  private Outcome read(DirectFetch.Limits limits, List<BlockRequest> blocks)
+  private FetchOutcome read(DirectFetch.Limits limits, List<BlockRequest> blocks)
       throws InterruptedException {
     return read(limits, of(peer, blocks));
   }
 
-  private Outcome read(DirectFetch.Limits limits, PeerBlocks... peers) throws InterruptedException {
-    Outcome outcome = readBesideLeases(limits, peers);
+  private FetchOutcome read(DirectFetch.Limits limits, PeerBlocks... peers)
+      throws InterruptedException {
+    FetchOutcome outcome = readBesideLeases(limits, peers);
     TestTransports.awaitNoLeases(reader);
     return outcome;
   }
 
   /** Reads while the test may itself lease buffers. */
-  private Outcome readBesideLeases(DirectFetch.Limits limits, PeerBlocks... peers)
+  private FetchOutcome readBesideLeases(DirectFetch.Limits limits, PeerBlocks... peers)
       throws InterruptedException {
-    Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
     try (DirectFetch fetch = fetcher.direct(List.of(peers), limits, () -> {})) {
-      while (fetch.next()) {
-        outcome.take(fetch);
-      }
-      fetch.left().forEach(block -> outcome.left.put(block.block(), block.reason()));
+      return FetchOutcome.of(fetch);
     }
-    return outcome;
   }
 
-  private void assertRead(Outcome outcome, List<BlockRequest> blocks) {
-    assertThat(outcome.left).isEmpty();
-    assertThat(outcome.blocks).hasSize(blocks.size());
+  private void assertRead(FetchOutcome outcome, List<BlockRequest> blocks) {
+    assertThat(outcome.left()).isEmpty();
+    assertThat(outcome.blocks()).hasSize(blocks.size());
     for (int i = 0; i < blocks.size(); i++) {
-      assertThat(outcome.blocks.get(i)).as("block %d", i).isEqualTo(expected(blocks.get(i)));
+      assertThat(outcome.blocks().get(i)).as("block %d", i).isEqualTo(expected(blocks.get(i)));
     }
   }
 
@@ -218,11 +204,11 @@ class DirectFetchTest extends FetcherScene {
     List<BlockRequest> blocks = oneBlockOfEach(64, 20_000);
     ExecutorService threads = Executors.newFixedThreadPool(4);
     try {
-      List<Callable<Outcome>> reads = new ArrayList<>();
+      List<Callable<FetchOutcome>> reads = new ArrayList<>();
       for (int i = 0; i < 16; i++) {
         reads.add(() -> read(blocks));
       }
-      for (Future<Outcome> read : threads.invokeAll(reads)) {
+      for (Future<FetchOutcome> read : threads.invokeAll(reads)) {
         assertRead(read.get(), blocks);
       }
       assertThat(reader.stats().connectionsOpened.sum()).isEqualTo(1);
@@ -237,9 +223,9 @@ class DirectFetchTest extends FetcherScene {
     List<BlockRequest> blocks = oneBlockOfEach(16, 10_000);
     assertRead(read(blocks), blocks);
     outputs.get(5).region().close();
-    Outcome outcome = read(blocks);
-    assertThat(outcome.left).isEqualTo(Map.of(5, TcpReason.REMOTE_ACCESS));
-    assertThat(outcome.blocks).hasSize(15);
+    FetchOutcome outcome = read(blocks);
+    assertThat(outcome.left()).isEqualTo(Map.of(5, TcpReason.REMOTE_ACCESS));
+    assertThat(outcome.blocks()).hasSize(15);
     assertThat(reader.stats().reconnects.sum()).isEqualTo(1);
   }
 
@@ -247,18 +233,18 @@ class DirectFetchTest extends FetcherScene {
   void aDescriptorThatIsGoneLeavesItsBlocksAlone() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(16, 10_000);
     outputs.get(5).descriptor().close();
-    Outcome outcome = read(blocks);
-    assertThat(outcome.left.keySet()).containsExactly(5);
-    assertThat(outcome.blocks).hasSize(15);
+    FetchOutcome outcome = read(blocks);
+    assertThat(outcome.left().keySet()).containsExactly(5);
+    assertThat(outcome.blocks()).hasSize(15);
   }
 
   @Test
   void tamperedBytesAreReadTwiceAndNeverHandedOut() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
     outputs.get(1).tamper(5_000);
-    Outcome outcome = read(blocks);
-    assertThat(outcome.left).isEqualTo(Map.of(1, TcpReason.CHECKSUM));
-    assertThat(outcome.blocks).hasSize(3);
+    FetchOutcome outcome = read(blocks);
+    assertThat(outcome.left()).isEqualTo(Map.of(1, TcpReason.CHECKSUM));
+    assertThat(outcome.blocks()).hasSize(3);
     assertThat(fetcher.stats().checksumMismatches.sum()).isEqualTo(2);
     assertThat(fetcher.stats().retries.sum()).isEqualTo(1);
   }
@@ -268,10 +254,10 @@ class DirectFetchTest extends FetcherScene {
     closeReader();
     openReader(8 << 20);
     TestMapOutput output = publish(1, 0, 20_000_000, 100);
-    Outcome outcome =
+    FetchOutcome outcome =
         read(List.of(output.block(0, 0, 1), output.block(1, 1, 2), output.block(2, 2, 3)));
-    assertThat(outcome.left).isEqualTo(Map.of(0, TcpReason.ZERO_LENGTH, 1, TcpReason.TOO_LARGE));
-    assertThat(outcome.blocks.get(2)).isEqualTo(output.expected(2, 3));
+    assertThat(outcome.left()).isEqualTo(Map.of(0, TcpReason.ZERO_LENGTH, 1, TcpReason.TOO_LARGE));
+    assertThat(outcome.blocks().get(2)).isEqualTo(output.expected(2, 3));
   }
 
   @Test
@@ -284,7 +270,7 @@ class DirectFetchTest extends FetcherScene {
     while (reader.buffers().usage().leasedBytes() < 1 << 20) {
       held.add(reader.buffers().acquire(64 << 10, Deadline.afterMs(5_000)));
     }
-    Outcome outcome;
+    FetchOutcome outcome;
     try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
       assertThat(fetch.next()).isFalse();
       assertThat(fetch.left()).extracting(LeftBlock::reason).containsOnly(TcpReason.POOL);
@@ -299,7 +285,7 @@ class DirectFetchTest extends FetcherScene {
     closeReader();
     reader = TestTransports.open("reader", TestTransports.settings(0, 1 << 20));
     fetcher = new BlockFetcher(reader, new FetchSettings(4, poolWaitMs, 60_000));
-    assertThat(read(List.of(publish(1_000, 100).block(0, 0, 1))).left).isEmpty();
+    assertThat(read(List.of(publish(1_000, 100).block(0, 0, 1))).left()).isEmpty();
   }
 
   /** Leases all of that pool but for some slabs, until the buffers are released. */
@@ -394,11 +380,11 @@ class DirectFetchTest extends FetcherScene {
     for (int i = 0; i < lengths.length; i += 2) { // no neighbours, so that there are many lists
       blocks.add(output.block(i, i, i + 1));
     }
-    Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
+    FetchOutcome outcome = new FetchOutcome();
     try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
       while (fetch.next()) {
         outcome.take(fetch);
-        if (outcome.blocks.size() % 40
+        if (outcome.blocks().size() % 40
             == 0) { // of which some need no entries that have not been read
           TimeUnit.MILLISECONDS.sleep(20); // past the lease
         }
@@ -463,7 +449,7 @@ class DirectFetchTest extends FetcherScene {
   void blocksOfAClosedFetcherAreLeftAsClosed() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(4, 100);
     fetcher.close();
-    assertThat(read(blocks).left.values()).hasSize(4).containsOnly(TcpReason.CLOSED);
+    assertThat(read(blocks).left().values()).hasSize(4).containsOnly(TcpReason.CLOSED);
   }
 
   @Test
@@ -519,13 +505,13 @@ class DirectFetchTest extends FetcherScene {
   private static final int FETCHES = 8;
 
   /** Takes a block of each of a task's fetches in turn, as a join of many inputs does. */
-  private List<Outcome> readInTurns(List<List<BlockRequest>> inputs) throws Exception {
+  private List<FetchOutcome> readInTurns(List<List<BlockRequest>> inputs) throws Exception {
     TaskFetches ofTask = new TaskFetches();
-    List<Outcome> outcomes = new ArrayList<>();
+    List<FetchOutcome> outcomes = new ArrayList<>();
     List<DirectFetch> open = new ArrayList<>();
     for (List<BlockRequest> blocks : inputs) {
       open.add(fetcher.direct(ofTask, List.of(of(peer, blocks)), WIDE, () -> {}));
-      outcomes.add(new Outcome(new TreeMap<>(), new TreeMap<>()));
+      outcomes.add(new FetchOutcome());
     }
     int ended = 0;
     for (int i = 0; ended < inputs.size(); i++) {
@@ -539,8 +525,7 @@ class DirectFetchTest extends FetcherScene {
       }
     }
     for (int i = 0; i < open.size(); i++) {
-      Outcome outcome = outcomes.get(i);
-      open.get(i).left().forEach(block -> outcome.left.put(block.block(), block.reason()));
+      outcomes.get(i).takeLeft(open.get(i));
       open.get(i).close();
     }
     return outcomes;
@@ -558,7 +543,7 @@ class DirectFetchTest extends FetcherScene {
     openSmallPool(NEVER_MS);
     List<List<BlockRequest>> inputs = inputsOfATask();
     List<RegisteredBuffer> held = leaseAllBut(FETCHES + 2); // two for descriptors
-    List<Outcome> outcomes = readInTurns(inputs);
+    List<FetchOutcome> outcomes = readInTurns(inputs);
     held.forEach(RegisteredBuffer::release);
     for (int i = 0; i < FETCHES; i++) {
       assertRead(outcomes.get(i), inputs.get(i));
@@ -570,13 +555,13 @@ class DirectFetchTest extends FetcherScene {
     openSmallPool(NEVER_MS);
     List<List<BlockRequest>> inputs = inputsOfATask();
     List<RegisteredBuffer> held = leaseAllBut(FETCHES / 2);
-    List<Outcome> outcomes = readInTurns(inputs);
+    List<FetchOutcome> outcomes = readInTurns(inputs);
     held.forEach(RegisteredBuffer::release);
     int read = 0;
-    for (Outcome outcome : outcomes) {
-      assertThat(outcome.blocks.size() + outcome.left.size()).isEqualTo(6);
-      assertThat(outcome.left.values()).allMatch(reason -> reason == TcpReason.POOL);
-      read += outcome.blocks.size();
+    for (FetchOutcome outcome : outcomes) {
+      assertThat(outcome.blocks().size() + outcome.left().size()).isEqualTo(6);
+      assertThat(outcome.left().values()).allMatch(reason -> reason == TcpReason.POOL);
+      read += outcome.blocks().size();
     }
     assertThat(read).isPositive();
   }
