@@ -6,6 +6,8 @@ import java.net.InetAddress;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.PerPeerExecutor;
@@ -19,6 +21,7 @@ import org.shufflerdma.device.DeviceChoice;
 import org.shufflerdma.device.RdmaUnavailableException;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.staging.CommittedOutputs;
+import org.shufflerdma.staging.RequestQuota;
 import org.shufflerdma.staging.StagingBudget;
 import org.shufflerdma.staging.StagingServer;
 import org.shufflerdma.staging.StagingSettings;
@@ -32,6 +35,8 @@ import org.shufflerdma.verbs.Provider;
  *
  * @param loop its owner closes it last
  * @param stats of all applications, also those that have ended
+ * @param quota of the requests of all readers
+ * @param quotas that of each user, by its uid
  * @param lanes to the workers that read map outputs, of each user
  * @param shared folder of the memory that reducers map; null if the service serves no jobs
  * @param port at which the services of all hosts answer
@@ -41,6 +46,8 @@ record NodeDevice(
     DeviceChoice.Bound bound,
     ControlLoop loop,
     StagingBudget budget,
+    RequestQuota quota,
+    ConcurrentMap<Integer, RequestQuota> quotas,
     StagingStats stats,
     StagingSettings staging,
     PerPeerExecutor<Integer> lanes,
@@ -85,6 +92,8 @@ record NodeDevice(
             bound,
             loop,
             new StagingBudget(service.maxRegisteredBytes()),
+            RequestQuota.ofProcess(),
+            new ConcurrentHashMap<>(),
             new StagingStats(),
             staging,
             new PerPeerExecutor<>(workers.start(), Math.max(1, workers.threads() / 2)),
@@ -149,11 +158,13 @@ record NodeDevice(
   /**
    * Serves the readers of one application.
    *
-   * @param uid of the user whose outputs these are, and who has at most half of the workers
+   * @param uid of the user whose outputs these are, and who has at most half of the workers and of the requests
    */
   StagingServer serve(RdmaTransport transport, CommittedOutputs outputs, int uid)
       throws IOException {
     Executor ofUser = step -> lanes.execute(uid, step);
-    return StagingServer.open(transport, loop, outputs, staging, budget, stats, () -> ofUser);
+    RequestQuota quotaOfUser = quotas.computeIfAbsent(uid, user -> quota.ofUser());
+    return StagingServer.open(
+        transport, loop, outputs, staging, budget, quotaOfUser, stats, () -> ofUser);
   }
 }

@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -72,12 +73,19 @@ final class LendingDesk implements AutoCloseable {
   /** A request, and when there is memory for it, that memory. */
   final class Loan {
     private final Borrower borrower;
-    private final StageRequest request;
+    private final long id;
     private final int bytes;
 
     // Guarded by the desk.
     private final long arrival = ++arrivals;
     private State state = State.ASKED;
+
+    /** Until it has been carried out, as its ranges count in the quota. */
+    private @Nullable StageRequest request;
+
+    /** A worker has begun to fill the memory, so that it can come back from there alone. */
+    private boolean isBegun;
+
     private boolean isUnwanted;
     private boolean hasWaited;
     private @Nullable StagingSlab slab;
@@ -88,11 +96,17 @@ final class LendingDesk implements AutoCloseable {
     private Loan(Borrower borrower, StageRequest request) {
       this.borrower = borrower;
       this.request = request;
+      this.id = request.id();
       this.bytes = Math.min(request.maxBytes(), settings.loanBytes());
     }
 
+    long id() {
+      return id;
+    }
+
+    /** What a worker is to carry out, before it takes memory. */
     StageRequest request() {
-      return request;
+      return Objects.requireNonNull(request);
     }
 
     /** The memory to be filled. */
@@ -141,6 +155,7 @@ final class LendingDesk implements AutoCloseable {
   private final ProtectionDomain domain;
   private final StagingSettings settings;
   private final StagingBudget budget;
+  private final RequestQuota quota;
   private final StagingStats stats;
   private final Consumer<Runnable> workers;
   private final long leaseNs;
@@ -170,9 +185,11 @@ final class LendingDesk implements AutoCloseable {
       ProtectionDomain domain,
       StagingSettings settings,
       StagingBudget budget,
+      RequestQuota quota,
       StagingStats stats,
       Consumer<Runnable> workers) {
     this.workers = workers;
+    this.quota = quota;
     this.domain = domain;
     this.settings = settings;
     this.budget = budget;
@@ -185,7 +202,7 @@ final class LendingDesk implements AutoCloseable {
     return new Borrower(again);
   }
 
-  /** Notes a request. Throws if the reader has no right to it; returns null if it has ended. */
+  /** Notes a request. Throws if the reader has no right to it; returns null if it has ended, or the quota has no room. */
   synchronized @Nullable Loan ask(Borrower borrower, StageRequest request)
       throws ProtocolException {
     if (borrower.ended || closed) {
@@ -195,11 +212,15 @@ final class LendingDesk implements AutoCloseable {
         || borrower.unwanted >= UNWANTED * settings.requestsPerReader()) {
       throw new ProtocolException("more than " + settings.requestsPerReader() + " requests");
     }
-    Loan loan = new Loan(borrower, request);
-    if (borrower.loans.putIfAbsent(request.id(), loan) != null) {
+    if (borrower.loans.containsKey(request.id())) {
       throw new ProtocolException("two requests with the number " + request.id());
     }
     borrower.lastUseNs = System.nanoTime();
+    if (!quota.tryTake(request.ranges().size())) {
+      return null;
+    }
+    Loan loan = new Loan(borrower, request);
+    borrower.loans.put(request.id(), loan);
     return loan;
   }
 
@@ -221,10 +242,12 @@ final class LendingDesk implements AutoCloseable {
       return Outcome.OVER;
     }
     if (loan.state == State.FILLING) { // it had waited
+      loan.isBegun = true;
       return Outcome.FILL;
     }
     boolean isFirst = waiting.stream().allMatch(other -> ORDER.compare(loan, other) < 0);
     if (isFirst && cut(loan)) {
+      loan.isBegun = true;
       return Outcome.FILL;
     }
     if (!grows && !pause.expired() && slabs.isEmpty()) {
@@ -360,6 +383,7 @@ final class LendingDesk implements AutoCloseable {
     boolean isLent;
     synchronized (this) {
       loan.borrower.lastUseNs = System.nanoTime();
+      carriedOut(loan);
       loan.slab().takeBackTail(loan.offset, loan.bytes, usedBytes);
       loan.keptBytes = usedBytes;
       isLent = usedBytes > 0 && !loan.isUnwanted && !closed;
@@ -373,6 +397,20 @@ final class LendingDesk implements AutoCloseable {
     }
     serveWaiting();
     return isLent;
+  }
+
+  /** Guarded by this. */
+  private void carriedOut(Loan loan) {
+    StageRequest request = loan.request;
+    if (request != null) {
+      loan.request = null;
+      quota.giveBack(request.ranges().size());
+    }
+  }
+
+  /** No worker will carry the request out, and its reader ends. */
+  synchronized void giveUp(Loan loan) {
+    over(loan);
   }
 
   /** The reader reads no more of a loan, or does not want it any more. It may have come back already. */
@@ -404,7 +442,10 @@ final class LendingDesk implements AutoCloseable {
       case ASKED, FILLING -> {
         loan.isUnwanted = true;
         loan.borrower.unwanted++;
-        loan.borrower.loans.remove(loan.request.id());
+        loan.borrower.loans.remove(loan.id);
+        if (!loan.isBegun) { // the worker who comes to it may be long in coming
+          takeBack(loan);
+        }
       }
       case WAITING -> over(loan);
       case LENT -> {
@@ -417,18 +458,24 @@ final class LendingDesk implements AutoCloseable {
   }
 
   /** Guarded by this. */
-  private void over(Loan loan) {
+  private void takeBack(Loan loan) {
     StagingSlab slab = loan.slab;
     if (slab != null) {
       slab.takeBack(loan.offset, loan.keptBytes);
       loan.borrower.held--;
       loan.slab = null;
     }
+  }
+
+  /** Guarded by this. */
+  private void over(Loan loan) {
+    takeBack(loan);
+    carriedOut(loan);
     if (loan.isUnwanted && loan.state != State.OVER) {
       loan.borrower.unwanted--;
     }
     loan.state = State.OVER;
-    loan.borrower.loans.remove(loan.request.id(), loan);
+    loan.borrower.loans.remove(loan.id, loan);
     waiting.remove(loan);
     lent.remove(loan);
   }
@@ -489,7 +536,18 @@ final class LendingDesk implements AutoCloseable {
     budget.doNotWait(this);
   }
 
-  /** Deregisters the memory, without regard to leases. */
+  /** Deregisters the memory that nobody fills, without regard to leases. All readers have ended. */
+  void closeWhatNobodyFills() {
+    stop();
+    List<StagingSlab> unused = new ArrayList<>();
+    synchronized (this) {
+      List.copyOf(lent).forEach(this::over);
+      slabs.removeIf(slab -> slab.loans() == 0 && unused.add(slab));
+    }
+    unused.forEach(this::close);
+  }
+
+  /** Deregisters all memory. */
   @Override
   public void close() {
     stop();

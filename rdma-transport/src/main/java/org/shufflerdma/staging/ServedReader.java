@@ -48,8 +48,13 @@ final class ServedReader implements ControlChannel.Owner {
   public void received(ByteBuffer body) throws IOException {
     StageRequest request = StageRequest.decode(body);
     server.desk().returned(borrower, request.returned());
-    LendingDesk.Loan loan = request.asks() ? server.desk().ask(borrower, request) : null;
-    if (loan != null) {
+    if (!request.asks()) {
+      return;
+    }
+    LendingDesk.Loan loan = server.desk().ask(borrower, request);
+    if (loan == null) {
+      channel.send(StageReply.refused(request).encode());
+    } else {
       execute(loan);
     }
   }
@@ -58,6 +63,7 @@ final class ServedReader implements ControlChannel.Owner {
     try {
       server.execute(this, () -> carryOut(loan));
     } catch (IOException | RuntimeException | Error e) { // nobody else would carry it out
+      server.desk().giveUp(loan);
       end(new IOException("a request could not be carried out", e));
     }
   }
@@ -67,7 +73,7 @@ final class ServedReader implements ControlChannel.Owner {
     StageRequest request = loan.request();
     try {
       switch (server.desk().take(loan)) {
-        case FILL -> fill(loan);
+        case FILL -> fill(loan, request);
         case WAITS ->
           channel.send(
               StageReply.waiting(request.id(), server.desk().waitMs(loan)).encode());
@@ -80,7 +86,7 @@ final class ServedReader implements ControlChannel.Owner {
     }
   }
 
-  private void fill(LendingDesk.Loan loan) {
+  private void fill(LendingDesk.Loan loan, StageRequest request) {
     long start = loan.address();
     int rkey = loan.rkey();
     List<StageReply.Entry> entries = List.of();
@@ -88,14 +94,14 @@ final class ServedReader implements ControlChannel.Owner {
     boolean isLent = false;
     try {
       ByteBuffer memory = loan.memory();
-      entries = stage(loan.request(), memory);
+      entries = stage(request, memory);
       stagedBytes = memory.position();
     } finally {
       isLent = server.desk().filled(loan, stagedBytes);
     }
     if (isLent || stagedBytes == 0) {
       int waitMs = server.desk().waitMs(null);
-      channel.send(new StageReply(loan.request().id(), waitMs, start, rkey, entries).encode());
+      channel.send(new StageReply(request.id(), waitMs, start, rkey, entries).encode());
     }
   }
 

@@ -41,6 +41,7 @@ public final class Staging implements AutoCloseable {
           outputs,
           settings,
           new StagingBudget(settings.budgetBytes()),
+          RequestQuota.ofProcess(),
           stats,
           workers::start);
       acquired.keep(server::close);

@@ -45,6 +45,7 @@ public final class StagingServer implements ProvedServer.Service {
   private final RdmaTransport transport;
   private final StagingSettings settings;
   private final StagingBudget budget;
+  private final RequestQuota quota;
   private final LendingDesk desk;
   private final MutualProof proof;
   private final byte[] context;
@@ -76,16 +77,18 @@ public final class StagingServer implements ProvedServer.Service {
       OpenOutputs outputs,
       StagingSettings settings,
       StagingBudget budget,
+      RequestQuota quota,
       StagingStats stats,
       Supplier<Executor> workers) {
     this.workers = workers;
+    this.quota = quota;
     this.transport = transport;
     this.listener = listener;
     this.outputs = outputs;
     this.settings = settings;
     this.budget = budget;
     this.desk = new LendingDesk(
-        transport.protectionDomain(), settings, budget, stats, this::executeForDesk);
+        transport.protectionDomain(), settings, budget, quota, stats, this::executeForDesk);
     this.stats = stats;
     String executorId = transport.identity().executorId();
     this.proof = StagingProof.of(transport.identity(), executorId);
@@ -101,6 +104,7 @@ public final class StagingServer implements ProvedServer.Service {
    * owner closes it before the transport and the loop.
    *
    * @param budget may be that of other servers, too
+   * @param quota likewise
    * @param workers are asked for with the first request, and may be those of other servers, too
    */
   public static StagingServer open(
@@ -109,6 +113,7 @@ public final class StagingServer implements ProvedServer.Service {
       CommittedOutputs outputs,
       StagingSettings settings,
       StagingBudget budget,
+      RequestQuota quota,
       StagingStats stats,
       Supplier<Executor> workers)
       throws IOException {
@@ -118,7 +123,7 @@ public final class StagingServer implements ProvedServer.Service {
       listener.bind(new InetSocketAddress(transport.endpoint().host(), 0), BACKLOG);
       OpenOutputs open = new OpenOutputs(outputs, step -> workers.get().execute(step));
       StagingServer server =
-          new StagingServer(transport, listener, open, settings, budget, stats, workers);
+          new StagingServer(transport, listener, open, settings, budget, quota, stats, workers);
       acquired.keep(server.timer::shutdownNow);
       server.timer.prestartCoreThread(); // here, where it is no reader's trouble if there is none
       server.newcomers = ProvedServer.open(
@@ -180,6 +185,11 @@ public final class StagingServer implements ProvedServer.Service {
 
   private ServedReader admit(ControlChannel channel, String address) {
     ServedReader reader = new ServedReader(this, channel, address);
+    if (!quota.tryTake(RequestQuota.READER)) {
+      stats.readersRefused.increment();
+      reader.end(new IOException("there are too many readers"));
+      return reader;
+    }
     stats.readersAccepted.increment();
     readers.add(reader);
     synchronized (this) {
@@ -205,28 +215,28 @@ public final class StagingServer implements ProvedServer.Service {
     noteRefusal(who, why);
   }
 
-  /** Carries out a request of the reader's in a worker. Throws if the server is closed. */
+  /** Carries out a request of the reader's in a worker. Throws if the server is closed, or the request cannot be handed over. */
   void execute(ServedReader reader, Runnable request) throws IOException {
-    lanes().execute(reader, counted(request));
-  }
-
-  /** A step that belongs to those that are running, from now until it has run. */
-  private Runnable counted(Runnable step) {
-    running.register();
-    return () -> {
-      try {
-        step.run();
-      } finally {
-        running.arriveAndDeregister();
-      }
-    };
+    PerPeerExecutor<ServedReader> open = lanes();
+    handOver(request, step -> open.execute(reader, step));
   }
 
   /** The same for the desk's own. */
   private void executeForDesk(Runnable step) {
-    Runnable counted = counted(step);
+    handOver(step, workers.get());
+  }
+
+  /** The step belongs to those that are running, from now until it has run. */
+  private void handOver(Runnable step, Executor to) {
+    running.register();
     try {
-      workers.get().execute(counted);
+      to.execute(() -> {
+        try {
+          step.run();
+        } finally {
+          running.arriveAndDeregister();
+        }
+      });
     } catch (RuntimeException | Error e) {
       running.arriveAndDeregister();
       throw e;
@@ -260,7 +270,9 @@ public final class StagingServer implements ProvedServer.Service {
 
   /** A control connection has ended. */
   void ended(ServedReader reader, IOException why, String address) {
-    readers.remove(reader);
+    if (readers.remove(reader)) {
+      quota.giveBack(RequestQuota.READER);
+    }
     if (why instanceof ProtocolException) {
       stats.readersRefused.increment();
       noteRefusal(address, why);
@@ -293,8 +305,8 @@ public final class StagingServer implements ProvedServer.Service {
   }
 
   /**
-   * Ends all readers, and deregisters their memory without grace; or, if a request is still under way after 5 s, as soon as it
-   * has ended.
+   * Ends all readers, and deregisters their memory without grace; or, what is being filled for a request that is still under way
+   * after 5 s, as soon as that has ended.
    *
    * @throws IOException if some memory stays
    */
@@ -317,7 +329,8 @@ public final class StagingServer implements ProvedServer.Service {
       outputs.close();
       if (ended) {
         desk.close();
-      } else { // somebody may still fill the memory
+      } else { // somebody may still fill the rest of the memory
+        desk.closeWhatNobodyFills();
         startClosingLate(phase);
       }
     }
@@ -340,6 +353,7 @@ public final class StagingServer implements ProvedServer.Service {
     try {
       running.awaitAdvance(phase);
       if (timer.awaitTermination(Long.MAX_VALUE, TimeUnit.NANOSECONDS)) {
+        outputs.close(); // those that have been opened meanwhile
         desk.close();
       }
     } catch (InterruptedException e) {

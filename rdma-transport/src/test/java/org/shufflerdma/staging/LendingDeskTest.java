@@ -49,9 +49,14 @@ class LendingDeskTest {
   }
 
   private LendingDesk desk(StagingBudget budget, int idleMs, int leaseMs) {
+    return desk(budget, RequestQuota.ofProcess(), idleMs, leaseMs);
+  }
+
+  private LendingDesk desk(StagingBudget budget, RequestQuota quota, int idleMs, int leaseMs) {
     StagingSettings settings = new StagingSettings(
         budget.maxBytes(), LOAN_BYTES, SLAB_BYTES, REQUESTS, 1, 5_000, idleMs, leaseMs);
-    return new LendingDesk(transport.protectionDomain(), settings, budget, stats, workers::add);
+    return new LendingDesk(
+        transport.protectionDomain(), settings, budget, quota, stats, workers::add);
   }
 
   /** A reader whose requests the test carries out when it likes. */
@@ -85,11 +90,11 @@ class LendingDeskTest {
     }
 
     static List<Long> ids(List<LendingDesk.Loan> loans) {
-      return loans.stream().map(loan -> loan.request().id()).toList();
+      return loans.stream().map(LendingDesk.Loan::id).toList();
     }
 
     void carryOut(LendingDesk.Loan loan) {
-      long id = loan.request().id();
+      long id = loan.id();
       switch (desk.take(loan)) {
         case FILL -> {
           lent.put(id, loan);
@@ -193,6 +198,77 @@ class LendingDeskTest {
             }
           })
           .isInstanceOf(ProtocolException.class);
+    }
+  }
+
+  /** Until a request is carried out its ranges are on the heap, also those of one that nobody wants any more. */
+  @Test
+  void requestsCountInTheQuotaUntilTheyAreCarriedOut() throws Exception {
+    RequestQuota quota = RequestQuota.ofProcess();
+    int left = roomOf(quota);
+    assertThat(quota.ofUser().tryTake(left)).as("all by one user").isFalse();
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), quota, LONG_MS, LONG_MS)) {
+      Reader reader = new Reader("reader", desk, workers);
+      LendingDesk.Loan filled = reader.note();
+      LendingDesk.Loan unwanted = reader.note();
+      LendingDesk.Loan givenUp = reader.note();
+      desk.returned(reader.borrower, Reader.ids(List.of(unwanted)));
+      assertThat(roomOf(quota)).isEqualTo(left - 3);
+      reader.carryOut(filled);
+      reader.fill(filled.id(), 1);
+      reader.carryOut(unwanted);
+      desk.giveUp(givenUp);
+      assertThat(roomOf(quota)).isEqualTo(left);
+      assertThat(quota.tryTake(left)).isTrue();
+      StageRequest surplus =
+          new StageRequest(9, LOAN_BYTES, List.of(), List.of(new StagedRange(1, 2, 0, 1, 0)));
+      assertThat(desk.ask(reader.borrower, surplus)).isNull();
+      quota.giveBack(left);
+      LendingDesk.Loan late = reader.note();
+      reader.carryOut(late);
+      desk.end(reader.borrower);
+      assertThat(roomOf(quota)).isEqualTo(left - 1);
+      assertThat(desk.filled(late, 1)).isFalse();
+      assertThat(roomOf(quota)).isEqualTo(left);
+    }
+  }
+
+  /** By bisection. */
+  private static int roomOf(RequestQuota quota) {
+    int room = 0;
+    for (int step = 1 << 20; step > 0; step /= 2) {
+      if (quota.tryTake(room + step)) {
+        quota.giveBack(room + step);
+        room += step;
+      }
+    }
+    return room;
+  }
+
+  /** The worker who is to fill it may stand behind others whom a disk keeps waiting. */
+  @Test
+  void memoryThatNobodyHasBegunToFillComesBackFromAReaderThatEnds() throws Exception {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS)) {
+      Reader first = new Reader("first", desk, workers);
+      for (int i = 0; i < LOANS; i++) {
+        first.ask(LOAN_BYTES);
+        first.fill(i + 1L, LOAN_BYTES);
+      }
+      Reader ends = new Reader("ends", desk, workers);
+      ends.ask(LOAN_BYTES);
+      first.giveBack(1); // it is to be filled for the second reader now
+      desk.end(ends.borrower);
+      Reader other = new Reader("other", desk, workers);
+      other.ask(LOAN_BYTES);
+      assertThat(other.held()).isEqualTo(1);
+      runWorkers();
+      assertThat(ends.held()).isZero();
+      desk.closeWhatNobodyFills();
+      assertThat(desk.registeredBytes()).as("one is being filled").isEqualTo(SLAB_BYTES);
+      assertThat(desk.filled(Objects.requireNonNull(other.lent.get(1L)), LOAN_BYTES))
+          .isFalse();
+      desk.closeWhatNobodyFills();
+      assertThat(desk.registeredBytes()).isZero();
     }
   }
 

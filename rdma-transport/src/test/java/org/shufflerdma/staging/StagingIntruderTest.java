@@ -71,6 +71,7 @@ class StagingIntruderTest {
         new StagingSettings(
             SLAB_BYTES, LOAN_BYTES, SLAB_BYTES, REQUESTS, 2, PROOF_MS, 10_000, LEASE_MS),
         new StagingBudget(SLAB_BYTES),
+        RequestQuota.ofProcess(),
         stats,
         workers::start);
   }
