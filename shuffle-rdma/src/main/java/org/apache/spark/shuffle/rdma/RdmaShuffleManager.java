@@ -80,7 +80,7 @@ public class RdmaShuffleManager extends SortShuffleManager {
   public boolean unregisterShuffle(int shuffleId) {
     try {
       plugin.shuffleRemoved(shuffleId);
-    } catch (RuntimeException | LinkageError e) {
+    } catch (RuntimeException | Error e) {
       LOG.error("The map outputs of shuffle {} could not be withdrawn", shuffleId, e);
     }
     return super.unregisterShuffle(shuffleId);
@@ -90,7 +90,7 @@ public class RdmaShuffleManager extends SortShuffleManager {
   public void stop() {
     try {
       plugin.close();
-    } catch (RuntimeException | LinkageError e) {
+    } catch (RuntimeException | Error e) {
       LOG.error("RDMA could not be closed", e);
     }
     super.stop();
