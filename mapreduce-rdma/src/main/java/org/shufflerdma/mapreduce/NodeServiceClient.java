@@ -13,6 +13,8 @@ import java.net.SocketTimeoutException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.Arrays;
@@ -27,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class NodeServiceClient implements Closeable {
   private static final int MAGIC = 0x53524d52; // "SRMR"
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
   private static final int NAME_BYTES = 128;
   private static final int CHALLENGE_BYTES = 16;
   private static final int MAC_BYTES = 32;
@@ -193,15 +195,16 @@ public final class NodeServiceClient implements Closeable {
   private static byte[] prove(JobGrant grant, Socket socket, DataInputStream in)
       throws IOException {
     Hmac proof = new Hmac(grant.keyFor("reducer-v1"));
-    byte[] context = grant.job().getBytes(StandardCharsets.UTF_8);
+    byte[] name = grant.job().getBytes(StandardCharsets.UTF_8);
+    byte[] context = contextOf(grant.job());
     byte[] own = new byte[CHALLENGE_BYTES];
     new SecureRandom().nextBytes(own);
-    if (context.length > NAME_BYTES) {
+    if (name.length > NAME_BYTES) {
       throw new IOException("the name of " + grant.job() + " is too long");
     }
     ByteBuffer hello = ByteBuffer.allocate(HELLO_BYTES);
     hello.putInt(MAGIC).putShort((short) VERSION).putShort((short) 0);
-    hello.put(own).put(proof.of(role('H'), own, NOTHING, context)).put(context);
+    hello.put(own).put(proof.of(role('H'), own, NOTHING, context)).put(name);
     send(socket, hello.array(), NOTHING);
     byte[] answer = receive(in, CHALLENGE_BYTES + MAC_BYTES);
     byte[] theirs = Arrays.copyOf(answer, CHALLENGE_BYTES);
@@ -212,6 +215,14 @@ public final class NodeServiceClient implements Closeable {
     }
     send(socket, proof.of(role('C'), own, theirs, context), NOTHING);
     return proof.of(role('F'), own, theirs, context);
+  }
+
+  /** With the boot of this host's kernel, so that whoever listens here cannot have the service of another host prove itself. */
+  static byte[] contextOf(String job) throws IOException {
+    String boot = new String(
+        Files.readAllBytes(Paths.get("/proc/sys/kernel/random/boot_id")),
+        StandardCharsets.US_ASCII);
+    return (job + "\0" + boot.trim()).getBytes(StandardCharsets.UTF_8);
   }
 
   private static byte[] role(char role) {

@@ -22,7 +22,7 @@ import org.shufflerdma.control.MutualProof;
 /** A client at the port of the node service that sends what a test likes. */
 final class RawReducer implements Closeable {
   static final int NAME_BYTES = 128;
-  static final Hello.Form HELLO = new Hello.Form(0x53524d52, 1, NAME_BYTES);
+  static final Hello.Form HELLO = new Hello.Form(0x53524d52, 2, NAME_BYTES);
 
   final Socket socket = new Socket();
   private final DataInputStream in;
@@ -57,11 +57,16 @@ final class RawReducer implements Closeable {
     socket.getOutputStream().write(bytes);
   }
 
-  static ByteBuffer hello(String name, byte[] key) {
-    byte[] text = name.getBytes(StandardCharsets.UTF_8);
+  static ByteBuffer hello(String name, byte[] key) throws IOException {
+    return hello(name, key, NodeServiceClient.contextOf(name));
+  }
+
+  static ByteBuffer hello(String name, byte[] key, byte[] context) {
     byte[] challenge = new byte[MutualProof.CHALLENGE_BYTES];
     return HELLO.encode(new Hello(
-        challenge, new MutualProof(key).hello(challenge, text), Arrays.copyOf(text, NAME_BYTES)));
+        challenge,
+        new MutualProof(key).hello(challenge, context),
+        Arrays.copyOf(name.getBytes(StandardCharsets.UTF_8), NAME_BYTES)));
   }
 
   /** Says that it looks for the job, and that it knows the key. */
@@ -80,9 +85,7 @@ final class RawReducer implements Closeable {
     in.skipNBytes(MutualProof.PROOF_BYTES);
     MutualProof proof = new MutualProof(key);
     MutualProof.Exchange exchange = new MutualProof.Exchange(
-        new byte[MutualProof.CHALLENGE_BYTES],
-        ofServer,
-        grant.job().getBytes(StandardCharsets.UTF_8));
+        new byte[MutualProof.CHALLENGE_BYTES], ofServer, NodeServiceClient.contextOf(grant.job()));
     send(proof.proof(exchange));
     seal = new FrameSeal(proof.frameKey(exchange), 'C');
     return this;

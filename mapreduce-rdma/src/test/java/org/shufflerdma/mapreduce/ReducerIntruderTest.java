@@ -35,6 +35,9 @@ import org.shufflerdma.control.MutualProof;
  */
 @Timeout(600)
 class ReducerIntruderTest {
+  /** In a fetch: behind the type, the number of the request and that of the partition. */
+  private static final int HOST_AT = 9;
+
   private static final int FRAMES = Integer.getInteger("reducer.frames", 4_000);
   private static final long SEED = Long.getLong("fuzz.seed", new Random().nextLong());
   private static final String MAP = "attempt_1700000000000_0001_m_000000_0";
@@ -118,6 +121,17 @@ class ReducerIntruderTest {
     try (RawReducer client = raw().greet(name, keyInGrantFor(job, name))) {
       client.socket.shutdownOutput();
       assertThat(client.awaitEnd()).as("bytes of the answer").isPositive();
+    }
+  }
+
+  /** Who listens at the port on a host without a service could send its reducers on to that of another host. */
+  @Test
+  void aReducerOfAnotherHostIsNotAnswered() throws Exception {
+    String name = job.grant().job();
+    byte[] context = (name + "\0another boot").getBytes(StandardCharsets.UTF_8);
+    try (RawReducer client = raw()) {
+      client.send(RawReducer.hello(name, job.grant().keyFor("reducer-v1"), context));
+      assertThat(client.awaitEnd()).as("bytes of an answer").isZero();
     }
   }
 
@@ -370,13 +384,23 @@ class ReducerIntruderTest {
               : RawReducer.fetch(sent, 0, Scene.HOST, List.of(MAP, "attempt_2", MAP));
           byte[] valid = new byte[body.remaining()];
           body.get(valid);
-          byte[] frame = client.frame(ByteBuffer.wrap(changed(valid, random)));
+          byte[] sentBody = changed(valid, random);
+          keepHost(valid, sentBody);
+          byte[] frame = client.frame(ByteBuffer.wrap(sentBody));
           if (random.nextInt(8) == 0) {
             frame[random.nextInt(frame.length)] ^= (byte) (1 << random.nextInt(8));
           }
           ended = isEnded(client, frame);
         }
       }
+    }
+  }
+
+  /** The service would look for another host outside of this one. */
+  private static void keepHost(byte[] valid, byte[] changed) {
+    int end = Math.min(HOST_AT + Short.BYTES + Scene.HOST.length(), changed.length);
+    if (valid.length > HOST_AT && end > HOST_AT) {
+      System.arraycopy(valid, HOST_AT, changed, HOST_AT, end - HOST_AT);
     }
   }
 
@@ -409,7 +433,7 @@ class ReducerIntruderTest {
   @Test
   void aHelloOfAnotherVersionIsNotAnswered() throws Exception {
     ByteBuffer hello = RawReducer.hello(job.grant().job(), job.grant().keyFor("reducer-v1"))
-        .putShort(4, (short) 2);
+        .putShort(4, (short) 1);
     try (RawReducer client = raw()) {
       client.send(hello);
       assertThat(client.awaitEnd()).isZero();

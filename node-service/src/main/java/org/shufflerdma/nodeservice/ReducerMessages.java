@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.nodeservice;
 
+import java.io.IOException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.shufflerdma.connection.LocalIdentity;
@@ -16,7 +19,7 @@ import org.shufflerdma.node.LookupMessages;
 /**
  * What a reducer and the node service of its host say to one another, at the port of the service. Big-endian; each
  * message is the body of a frame. The hello's name is {@code user/application}, filled up with zeros, and the context of the proof is
- * the same without them. Each text has its length in bytes before it (2).
+ * the same with a single zero and the id of the kernel's boot behind it. Each text has its length in bytes before it (2).
  *
  * <pre>
  * fetch, from the reducer:   | 1 (1) | id (4) | reduce (4) | host | outputs (2) | name of each |
@@ -30,7 +33,7 @@ import org.shufflerdma.node.LookupMessages;
  */
 final class ReducerMessages {
   static final Hello.Form HELLO =
-      new Hello.Form(0x53524d52, 1, LookupMessages.MAX_APP_ID_BYTES); // "SRMR"
+      new Hello.Form(0x53524d52, 2, LookupMessages.MAX_APP_ID_BYTES); // "SRMR"
 
   static final int MAX_OUTPUTS = 256;
   static final int MAX_BYTES = 32 << 10;
@@ -42,10 +45,23 @@ final class ReducerMessages {
   private static final String KEY_PURPOSE = "reducer-v1";
   private static final int HEAD_BYTES = 7;
 
+  /** Of random(4). */
+  private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+
   private ReducerMessages() {}
 
   static MutualProof proofFor(LocalIdentity identity) {
     return new MutualProof(identity.keyFor(PeerId.NODE_SERVICE, KEY_PURPOSE));
+  }
+
+  /** That of this host's kernel. */
+  static String bootId() throws IOException {
+    return Files.readString(BOOT_ID).trim();
+  }
+
+  /** With the boot, so that nobody can send a reducer on to the service of another host, and put his own file where that names one. */
+  static byte[] contextOf(String job, String bootId) {
+    return (job + "\0" + bootId).getBytes(StandardCharsets.UTF_8);
   }
 
   /** A reducer wants this partition of map outputs of a host. */

@@ -37,6 +37,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
 
   private final Applications applications;
   private final StagingBudget budget;
+  private final String bootId;
   private final PerPeerExecutor<Application> openers;
   private final Set<Reducer> reducers = ConcurrentHashMap.newKeySet();
   private final LongAdder outputs = new LongAdder();
@@ -48,9 +49,10 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
   private final Acquired acquired = new Acquired();
 
   /** @param budget in which what reducers hold counts */
-  ReducerServer(Applications applications, StagingBudget budget) {
+  ReducerServer(Applications applications, StagingBudget budget) throws IOException {
     this.applications = applications;
     this.budget = budget;
+    this.bootId = ReducerMessages.bootId();
     ThreadPoolExecutor workers = Workers.pool("reducers", OPENERS);
     this.openers = new PerPeerExecutor<>(workers, 1);
     acquired.keep(workers::shutdownNow);
@@ -63,7 +65,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
         .find(job)
         .thenApply(application -> new ProvedServer.Terms(
             ReducerMessages.proofFor(application.grant().identity()),
-            LookupMessages.contextOf(job),
+            ReducerMessages.contextOf(job, bootId),
             ReducerMessages.MAX_BYTES,
             (channel, address) -> admit(application, channel)));
   }
