@@ -35,6 +35,9 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
 
   private static final int MAX_CONNECTIONS_OF_A_USER = 1024;
 
+  /** Several times the interval at which memory is looked for. */
+  private static final long PAUSE_NS = 2_000_000_000L;
+
   private final Applications applications;
   private final StagingBudget budget;
   private final String bootId;
@@ -45,6 +48,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
   private final LongAdder refusals = new LongAdder();
   private final LongAdder shortages = new LongAdder();
   private volatile boolean hasLackedMemory;
+  private long lastGiveWayNs = System.nanoTime(); // of the thread that calls it
   private final LogThrottle troubles = new LogThrottle();
   private final Acquired acquired = new Acquired();
 
@@ -93,8 +97,17 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
     return budget.maxBytes() / Math.max(1, reducers.size());
   }
 
-  /** Several times a second: ends those that keep memory for nothing when others have lacked it. */
+  /**
+   * Several times a second: ends those that keep memory for nothing when others have lacked it. After a pause of this process that has
+   * to wait, as what reducers have said meanwhile has not been read.
+   */
   void giveWay() {
+    long nowNs = System.nanoTime();
+    boolean isAfterPause = nowNs - lastGiveWayNs > PAUSE_NS;
+    lastGiveWayNs = nowNs;
+    if (isAfterPause) {
+      return;
+    }
     if (hasLackedMemory || budget.isWaitedFor()) {
       hasLackedMemory = false;
       reducers.forEach(Reducer::endIfIdle);
