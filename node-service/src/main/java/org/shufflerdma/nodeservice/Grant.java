@@ -91,21 +91,28 @@ record Grant(
 
   /** The executors whose folders are gone. Touches the file systems that these are on. */
   List<OutputFolders> removed() {
-    return executors.stream()
-        .filter(folders -> folders.localDirs().stream().allMatch(Grant::isGone))
-        .toList();
+    return executors.stream().filter(folders -> areGone(folders.localDirs())).toList();
   }
 
-  /** A folder that cannot be looked at for another reason may come back. */
-  private static boolean isGone(Path dir) {
-    try {
-      Files.readAttributes(dir, BasicFileAttributes.class);
-      return false;
-    } catch (NoSuchFileException e) {
-      return true;
-    } catch (IOException e) {
-      return false;
+  /**
+   * A folder that cannot be looked at, as one on a disk that has failed, may come back. That of a job, whose grant is found again then,
+   * counts as gone with the others.
+   */
+  private boolean areGone(List<Path> dirs) {
+    boolean isOneGone = false;
+    for (Path dir : dirs) {
+      try {
+        Files.readAttributes(dir, BasicFileAttributes.class);
+        return false;
+      } catch (NoSuchFileException e) {
+        isOneGone = true;
+      } catch (IOException e) {
+        if (!isOfJob()) {
+          return false;
+        }
+      }
     }
+    return isOneGone;
   }
 
   /** Who the service is for this application. */

@@ -12,6 +12,8 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.node.OutputFolders;
 import org.shufflerdma.node.Registration;
 
@@ -90,10 +92,11 @@ class GrantStoreTest {
     assertThat(grant.newest(4, bytesOfTwo).executors()).containsExactly(folders(9), folders(8));
   }
 
-  @Test
-  void aRowThatIsCutDoesNotHideTheOthers() throws Exception {
+  @ParameterizedTest
+  @ValueSource(strings = {"localDir.0=/loc", "subDirs=64"})
+  void aRowThatIsCutDoesNotHideTheOthers(String beginning) throws Exception {
     addAll(5);
-    Files.writeString(file(), "\nexecutor.5.localDir.0=/loc", StandardOpenOption.APPEND);
+    Files.writeString(file(), "\nexecutor.5." + beginning, StandardOpenOption.APPEND);
     assertThat(loaded()).hasSize(5);
   }
 
