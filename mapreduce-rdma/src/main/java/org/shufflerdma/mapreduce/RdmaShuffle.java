@@ -38,7 +38,10 @@ public final class RdmaShuffle<K, V> implements ShuffleConsumerPlugin<K, V> {
           : null;
       if (grant != null) {
         grant.leave(); // there need not have been a map task on this host
-        chosen = new RdmaReduceShuffle<>(grant, portOf(context.getJobConf()));
+        ShuffleConsumerPlugin<K, V> ours =
+            new RdmaReduceShuffle<>(grant, portOf(context.getJobConf()));
+        ours.init(context);
+        chosen = ours;
       } else {
         LOG.info(
             "Map outputs travel over HTTP: {}",
@@ -49,8 +52,8 @@ public final class RdmaShuffle<K, V> implements ShuffleConsumerPlugin<K, V> {
     }
     if (chosen == null) {
       chosen = new Shuffle<>();
+      chosen.init(context);
     }
-    chosen.init(context);
     shuffle = chosen;
   }
 

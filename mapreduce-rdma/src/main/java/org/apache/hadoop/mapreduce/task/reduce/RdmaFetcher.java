@@ -279,7 +279,9 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     } catch (NodeServiceClient.LostOutputsException e) {
       output.abort();
       throw e;
-    } catch (InternalError | Exception e) { // codecs throw InternalError, as Hadoop's fetcher knows
+    } catch (InternalError
+        | LinkageError
+        | Exception e) { // codecs throw InternalError, as Hadoop's fetcher knows
       LOG.info("The output of {} could not be taken, and comes by HTTP: {}", map, e.toString());
       output.abort();
       leave(map, "WRONG");
