@@ -258,7 +258,7 @@ public final class ShufflePlugin implements AutoCloseable {
     if (side == null && settings.required() && start != null) {
       killCheck.run();
       throw new IllegalStateException(
-          "RDMA cannot be used and spark.shuffle.rdma.required=true: it did not start in time");
+          "RDMA cannot be used and spark.shuffle.rdma.required=true: it has not started");
     }
     return side;
   }

@@ -4,6 +4,7 @@ package org.shufflerdma.plugin;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -33,21 +34,31 @@ final class Start<T extends AutoCloseable> implements AutoCloseable {
   }
 
   /**
-   * Begins a start.
+   * Begins a start, which has nothing as its result if the system gives no thread.
    *
    * @param patience until which tasks wait, all of them counted from now
    */
   static <T extends AutoCloseable> Start<T> begin(
       Supplier<? extends @Nullable T> start, Deadline patience) {
+    return begin(step -> Workers.thread("shuffle-rdma-start", step).start(), start, patience);
+  }
+
+  /** @param thread runs the start */
+  static <T extends AutoCloseable> Start<T> begin(
+      Executor thread, Supplier<? extends @Nullable T> start, Deadline patience) {
     Start<T> begun = new Start<>(patience);
-    Workers.thread("shuffle-rdma-start", () -> {
-          try {
-            begun.result.complete(start.get());
-          } catch (Throwable t) {
-            begun.result.completeExceptionally(t);
-          }
-        })
-        .start();
+    try {
+      thread.execute(() -> {
+        try {
+          begun.result.complete(start.get());
+        } catch (Throwable t) {
+          begun.result.completeExceptionally(t);
+        }
+      });
+    } catch (OutOfMemoryError e) { // by which Spark would end the executor
+      LOG.warn("Shuffle blocks of this executor go by TCP: {}", e.getMessage());
+      begun.result.complete(null);
+    }
     return begun;
   }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -42,6 +43,17 @@ class StartTest {
       Thread.onSpinWait();
     }
     assertThat(start.now()).isNotNull();
+  }
+
+  @Test
+  void aSystemThatGivesNoThreadLeavesTheExecutorWithoutWhatWouldHaveStarted() {
+    Executor none = step -> {
+      throw new OutOfMemoryError("unable to create native thread");
+    };
+    Start<AutoCloseable> start =
+        Start.begin(none, this::start, Deadline.afterMs(Integer.MAX_VALUE));
+    assertThat(start.await(StartTest::notKilled)).isNull();
+    start.close();
   }
 
   @Test
