@@ -73,7 +73,7 @@ final class PartitionBuffers extends MemoryConsumer implements AutoCloseable {
     peakBytes = Math.max(peakBytes, bytes - FREE_BYTES);
     if (bytes > FREE_BYTES + getUsed()) {
       long lacking = bytes - FREE_BYTES - getUsed();
-      acquireMemory(lacking + Math.min(bytes, MOST_AHEAD)); // may spill
+      acquireMemory(lacking + Math.min(bytes, MOST_AHEAD));
     }
     if (bytes > FREE_BYTES + getUsed()) {
       spillAll();
@@ -82,8 +82,8 @@ final class PartitionBuffers extends MemoryConsumer implements AutoCloseable {
 
   @Override
   public long spill(long size, MemoryConsumer trigger) throws IOException {
-    if (Thread.currentThread() != owner || busy) {
-      return 0;
+    if (Thread.currentThread() != owner || busy || trigger == this) {
+      return 0; // for what it lacks itself, grew() spills if Spark has not granted enough
     }
     return bytes <= FREE_BYTES ? release() : spillAll();
   }

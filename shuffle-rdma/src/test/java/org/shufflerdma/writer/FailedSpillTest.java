@@ -13,6 +13,8 @@ import java.util.function.UnaryOperator;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.memory.MemoryConsumer;
+import org.apache.spark.memory.MemoryMode;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -38,6 +40,15 @@ class FailedSpillTest {
       assertThat(ends).hasSize(2).containsOnly("an earlier spill of this map output has failed");
     }
     assertThat(folder).isEmptyDirectory();
+  }
+
+  private static MemoryConsumer anotherConsumer() {
+    return new MemoryConsumer(TaskContext.get().taskMemoryManager(), MemoryMode.ON_HEAP) {
+      @Override
+      public long spill(long size, MemoryConsumer trigger) {
+        return 0;
+      }
+    };
   }
 
   /** @param atClose whether the end of a segment fails, as with encryption, or its first write */
@@ -69,7 +80,7 @@ class FailedSpillTest {
             Path.of(file).toFile(), partitions, failingFirst, UnaryOperator.identity()))) {
       buffers.of(0).write(new byte[2 << 20]);
       try {
-        buffers.spill(1, buffers);
+        buffers.spill(1, anotherConsumer());
         return "the spill has not failed";
       } catch (IOException e) {
         if (!atClose) {
