@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Properties;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.node.OutputFolders;
@@ -95,8 +96,8 @@ record Grant(
   }
 
   /**
-   * A folder that cannot be looked at, as one on a disk that has failed, may come back. That of a job, whose grant is found again then,
-   * counts as gone with the others.
+   * A folder that cannot be looked at, such as one on a disk that has failed, may come back. If the other folders of a job are gone, it
+   * counts as gone, too, because the service finds the job's grant again when the folder comes back.
    */
   private boolean areGone(List<Path> dirs) {
     boolean isOneGone = false;
@@ -150,7 +151,7 @@ record Grant(
     Registration first = Registration.from(properties, OutputFolders.from(properties, prefixOf(0)));
     List<OutputFolders> executors = new ArrayList<>();
     OutputFolders folders;
-    while ((folders = OutputFolders.from(properties, prefixOf(executors.size()))) != null) {
+    while ((folders = rowOf(properties, executors.size())) != null) {
       executors.add(folders);
     }
     Collections.reverse(executors);
@@ -160,6 +161,15 @@ record Grant(
         first.key(),
         first.deviceSecret(),
         executors);
+  }
+
+  /** Null behind the last row, and for one of which only the beginning has been written. */
+  private static @Nullable OutputFolders rowOf(Properties properties, int executor) {
+    try {
+      return OutputFolders.from(properties, prefixOf(executor));
+    } catch (IllegalArgumentException e) {
+      return null;
+    }
   }
 
   private static String prefixOf(int executor) {

@@ -98,8 +98,8 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
   }
 
   /**
-   * Several times a second: ends those that keep memory for nothing when others have lacked it. After a pause of this process that has
-   * to wait, as what reducers have said meanwhile has not been read.
+   * Several times a second: ends those that keep memory for nothing when others have lacked it. After a pause of this process it waits
+   * for the next call, because what reducers have said meanwhile has not been read yet.
    */
   void giveWay() {
     long nowNs = System.nanoTime();

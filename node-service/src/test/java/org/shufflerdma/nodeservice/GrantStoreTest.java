@@ -93,7 +93,8 @@ class GrantStoreTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"localDir.0=/loc", "subDirs=64"})
+  @ValueSource(
+      strings = {"localDir.0=/loc", "subDirs=64", "subDirs=64\nexecutor.5.localDir.0=", "subDirs="})
   void aRowThatIsCutDoesNotHideTheOthers(String beginning) throws Exception {
     addAll(5);
     Files.writeString(file(), "\nexecutor.5." + beginning, StandardOpenOption.APPEND);

@@ -37,7 +37,7 @@ public record OutputFolders(List<Path> localDirs, int subDirs) {
     }
   }
 
-  /** Reads what {@link #putTo} has put; null if there is nothing, or only the beginning of it. */
+  /** Reads what {@link #putTo} has put; null if there is nothing. Throws IllegalArgumentException if it is not whole. */
   public static @Nullable OutputFolders from(Properties properties, String prefix) {
     String subDirs = properties.getProperty(prefix + "subDirs");
     if (subDirs == null) {
@@ -48,7 +48,7 @@ public record OutputFolders(List<Path> localDirs, int subDirs) {
     while ((dir = properties.getProperty(prefix + "localDir." + localDirs.size())) != null) {
       localDirs.add(Path.of(dir));
     }
-    return localDirs.isEmpty() ? null : new OutputFolders(localDirs, Integer.parseInt(subDirs));
+    return new OutputFolders(localDirs, Integer.parseInt(subDirs));
   }
 
   /** Where a file lies: in a local folder, in a subfolder, by {@code ExecutorDiskUtils.getFilePath}. */

@@ -29,8 +29,8 @@ import org.slf4j.LoggerFactory;
  *               └─no room─▶ WAITING ──room──▶ FILLING
  * </pre>
  *
- * <p>A request that its reader does not want any more, or whose reader has ended, counts no more, and is over when a
- * worker is done with it. Memory that has been lent comes back when the reader returns it or its lease is over, also if the reader
+ * <p>A request that its reader does not want any more, or whose reader has ended, counts no more among its reader's requests, but in
+ * the quota until a worker has come to it. Memory that no worker has begun to fill comes back at once. Memory that has been lent comes back when the reader returns it or its lease is over, also if the reader
  * has ended, as READs may be under way until then.
  *
  * <p>Of the requests that wait, that of the reader which holds the fewest loans comes first, and among equals the
@@ -216,7 +216,7 @@ final class LendingDesk implements AutoCloseable {
       throw new ProtocolException("two requests with the number " + request.id());
     }
     borrower.lastUseNs = System.nanoTime();
-    if (!quota.tryTake(request.ranges().size())) {
+    if (!quota.tryTake(RequestQuota.unitsOf(request))) {
       return null;
     }
     Loan loan = new Loan(borrower, request);
@@ -404,13 +404,15 @@ final class LendingDesk implements AutoCloseable {
     StageRequest request = loan.request;
     if (request != null) {
       loan.request = null;
-      quota.giveBack(request.ranges().size());
+      quota.giveBack(RequestQuota.unitsOf(request));
     }
   }
 
-  /** No worker will carry the request out, and its reader ends. */
+  /** The request has not been carried out, and its reader ends. What has been lent comes back as usual. */
   synchronized void giveUp(Loan loan) {
-    over(loan);
+    if (loan.state != State.LENT) {
+      over(loan);
+    }
   }
 
   /** The reader reads no more of a loan, or does not want it any more. It may have come back already. */

@@ -4,48 +4,61 @@ package org.shufflerdma.staging;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Bounds what readers who have proved themselves, and what they ask for, take of the heap of their server: in ranges, each of which
- * takes about 100 bytes. Any thread may call.
+ * Bounds what readers who have proved themselves, and what they ask for, take of the heap of their server. It is counted in units of
+ * about 100 bytes, which a range of a request takes. Any thread may call.
  */
 public final class RequestQuota {
-  /** What a reader itself counts for, most of it for the buffer of its connection. */
-  static final int READER = 160;
+  /** Bytes that may wait for a reader to read them; a reply to a request has at most 12 KiB. */
+  static final int UNSENT_BYTES = 64 << 10;
 
-  private static final int MOST = 1 << 20;
-  private static final int MOST_OF_USER = MOST / 2;
+  /** What a reader itself counts for, most of it for what its connection keeps. */
+  static final int READER = 640;
 
-  private final int most;
+  /** What a request counts for beside its ranges. */
+  private static final int REQUEST = 4;
+
+  private static final int UNIT_BYTES = 100;
+
+  private final long most;
   private final @Nullable RequestQuota ofAll;
-  private int taken; // guarded by this
+  private long taken; // guarded by this
 
-  private RequestQuota(int most, @Nullable RequestQuota ofAll) {
+  RequestQuota(long most) {
+    this(most, null);
+  }
+
+  private RequestQuota(long most, @Nullable RequestQuota ofAll) {
     this.most = most;
     this.ofAll = ofAll;
   }
 
-  /** That of a process. */
+  /** That of a process: two fifths of its heap. */
   public static RequestQuota ofProcess() {
-    return new RequestQuota(MOST, null);
+    return new RequestQuota(Runtime.getRuntime().maxMemory() / 5 * 2 / UNIT_BYTES);
   }
 
-  /** A share of this one, so that one user leaves something to the others. */
+  /** A half of this one, so that one user leaves something to the others. */
   public RequestQuota ofUser() {
-    return new RequestQuota(MOST_OF_USER, this);
+    return new RequestQuota(most / 2, this);
+  }
+
+  static int unitsOf(StageRequest request) {
+    return REQUEST + request.ranges().size();
   }
 
   /** False if there is no room for so many. */
-  synchronized boolean tryTake(int ranges) {
-    if (ranges > most - taken || (ofAll != null && !ofAll.tryTake(ranges))) {
+  synchronized boolean tryTake(long units) {
+    if (units > most - taken || (ofAll != null && !ofAll.tryTake(units))) {
       return false;
     }
-    taken += ranges;
+    taken += units;
     return true;
   }
 
-  synchronized void giveBack(int ranges) {
-    taken -= ranges;
+  synchronized void giveBack(long units) {
+    taken -= units;
     if (ofAll != null) {
-      ofAll.giveBack(ranges);
+      ofAll.giveBack(units);
     }
   }
 }

@@ -81,6 +81,7 @@ final class ServedReader implements ControlChannel.Owner {
         case OVER -> LOG.debug("{} does not want {} any more", address, request);
       }
     } catch (RuntimeException | Error e) {
+      server.desk().giveUp(loan);
       end(new IOException("a request could not be carried out", e)); // no reply comes to it
       throw e;
     }

@@ -185,6 +185,7 @@ public final class StagingServer implements ProvedServer.Service {
 
   private ServedReader admit(ControlChannel channel, String address) {
     ServedReader reader = new ServedReader(this, channel, address);
+    channel.limitUnsent(RequestQuota.UNSENT_BYTES);
     if (!quota.tryTake(RequestQuota.READER)) {
       stats.readersRefused.increment();
       reader.end(new IOException("there are too many readers"));

@@ -42,6 +42,7 @@ class StagingIntruderTest {
   private static final int LOAN_BYTES = 64 << 10;
   private static final int REQUESTS = 2;
   private static final int DATA_BYTES = 1024;
+  private static final int ROOM = 1_000_000;
   private static final int SLAB_BYTES = 2 * LOAN_BYTES;
   private static final int LEASE_MS = 300;
   private static final int PROOF_MS = 4_000;
@@ -54,6 +55,7 @@ class StagingIntruderTest {
   private ControlLoop loop;
   private StagingServer server;
   private final StagingStats stats = new StagingStats();
+  private final RequestQuota quota = new RequestQuota(ROOM);
 
   @BeforeEach
   void open() throws Exception {
@@ -71,7 +73,7 @@ class StagingIntruderTest {
         new StagingSettings(
             SLAB_BYTES, LOAN_BYTES, SLAB_BYTES, REQUESTS, 2, PROOF_MS, 10_000, LEASE_MS),
         new StagingBudget(SLAB_BYTES),
-        RequestQuota.ofProcess(),
+        quota,
         stats,
         workers::start);
   }
@@ -213,6 +215,21 @@ class StagingIntruderTest {
         new byte[16], new byte[32], StagingProof.nameOf(owner.endpoint().bootNonce()))));
     assertThat(client.in.read()).as("a byte of an answer").isNegative();
     assertRefused(client);
+  }
+
+  @Test
+  void whatTheHeapHasNoRoomForIsRefused() throws Exception {
+    int taken = ROOM - RequestQuota.READER - 6;
+    try (Client client = new Client().granted();
+        Client another = new Client()) {
+      assertThat(quota.tryTake(taken)).isTrue();
+      another.prove();
+      assertThat(another.isEnded()).isTrue();
+      client.send(request(1, 3).encode());
+      assertThat(client.reply().entries()).hasSize(3).noneMatch(StageReply.Entry::isStaged);
+    }
+    quota.giveBack(taken);
+    assertThatOthersAreServed();
   }
 
   @Test
