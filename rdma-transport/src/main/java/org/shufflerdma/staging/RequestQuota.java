@@ -8,10 +8,13 @@ import org.jspecify.annotations.Nullable;
  * about 100 bytes, which a range of a request takes. Any thread may call.
  */
 public final class RequestQuota {
-  /** Bytes that may wait for a reader to read them; a reply to a request has at most 12 KiB. */
-  static final int UNSENT_BYTES = 64 << 10;
+  /**
+   * Bytes that may wait for a reader to read them, beside what the kernel's buffers hold. A reply to a request has at most 12 KiB, and
+   * a reader that pauses may have 32 of them coming.
+   */
+  static final int UNSENT_BYTES = 128 << 10;
 
-  /** What a reader itself counts for, most of it for what its connection keeps. */
+  /** What a reader itself counts for: half of what may wait for it, as not all of them can be in arrears. */
   static final int READER = 640;
 
   /** What a request counts for beside its ranges. */
