@@ -408,11 +408,9 @@ final class LendingDesk implements AutoCloseable {
     }
   }
 
-  /** The request has not been carried out, and its reader ends. What has been lent comes back as usual. */
+  /** Nobody will carry the request out, for which no worker has taken memory, and its reader ends. */
   synchronized void giveUp(Loan loan) {
-    if (loan.state != State.LENT) {
-      over(loan);
-    }
+    over(loan);
   }
 
   /** The reader reads no more of a loan, or does not want it any more. It may have come back already. */

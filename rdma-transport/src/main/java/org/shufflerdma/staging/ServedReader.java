@@ -71,8 +71,11 @@ final class ServedReader implements ControlChannel.Owner {
   /** Runs in a worker. */
   private void carryOut(LendingDesk.Loan loan) {
     StageRequest request = loan.request();
+    boolean isTaken = false;
     try {
-      switch (server.desk().take(loan)) {
+      LendingDesk.Outcome outcome = server.desk().take(loan);
+      isTaken = true;
+      switch (outcome) {
         case FILL -> fill(loan, request);
         case WAITS ->
           channel.send(
@@ -81,7 +84,9 @@ final class ServedReader implements ControlChannel.Owner {
         case OVER -> LOG.debug("{} does not want {} any more", address, request);
       }
     } catch (RuntimeException | Error e) {
-      server.desk().giveUp(loan);
+      if (!isTaken) { // else another worker may have it by now, or its memory is lent
+        server.desk().giveUp(loan);
+      }
       end(new IOException("a request could not be carried out", e)); // no reply comes to it
       throw e;
     }
