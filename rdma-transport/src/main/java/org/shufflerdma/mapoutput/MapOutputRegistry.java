@@ -183,8 +183,8 @@ public final class MapOutputRegistry implements AutoCloseable {
     boolean keepsFiles = domain.costOfFile(paging.access()).keepsFile();
     deleted = new DeletedOutputs(
         keepsFiles ? diskIsLow : directory -> false, reaper, this::close, nanoClock);
-    reaper
-        .prestartCoreThread(); // here, where no removed shuffle stays if the system gives no thread
+    // Here, where no removed shuffle stays if the system gives no thread.
+    reaper.prestartCoreThread();
   }
 
   /** Begins a use of the shuffle, whose outputs keep their whole grace as long as there is one. */
