@@ -22,6 +22,7 @@ CLAIMS=(
   [streaming]="Hadoop's streaming"
   [small]="60 maps x 20 reduces of small outputs"
   [many]="200 maps x 50 reduces of small outputs"
+  [little]="a job of less than mapreduce.shuffle.rdma.min.bytes: what is of other hosts comes by HTTP"
   [skew]="a reducer that has nine tenths of all bytes"
   [secondary]="a secondary sort"
   [speculation]="a map attempt that another one overtakes"
@@ -37,7 +38,7 @@ CLAIMS=(
   [manager_recovers]="the NodeManager of a host with map outputs is killed, and another one goes on with its containers"
   [cut]="the link of a host with map outputs is cut for ten seconds while they are fetched"
 )
-CASES=(codec encrypted combine streaming small many skew secondary speculation one_refused classloader uber unknown_port
+CASES=(codec encrypted combine streaming small many little skew secondary speculation one_refused classloader uber unknown_port
   reader_killed owner_killed owner_stopped restarted master_killed manager_recovers cut)
 
 # job KIND NAME ARGS...: Runs a job of the examples or streaming; its log is $work/NAME.log.
@@ -102,17 +103,22 @@ case_streaming() {
   text
   both streaming streaming -D mapreduce.job.reduces=2 -input /text -output OUT -mapper 'tr " " "\n"' -reducer 'uniq -c'
 }
-# counted NAME MAPS REDUCES: Counts the words of so many small files.
+# counted NAME MAPS REDUCES ARGS...: Counts the words of so many small files.
 counted() {
   local k
   text
   mkdir -p "$work/$1"
   for ((k = 0; k < $2; k++)); do sed -n "$((k * 30 + 1)),$((k * 30 + 30))p" "$work/text/1" >"$work/$1/$k"; done
   hdfs_dfs -put -f "$work/$1" /
-  both "$1" examples wordcount -D "mapreduce.job.reduces=$3" "/$1" OUT
+  both "$1" examples wordcount -D "mapreduce.job.reduces=$3" "${@:4}" "/$1" OUT
 }
 case_small() { counted small 60 20; }
 case_many() { counted many 200 50; }
+case_little() {
+  http=all
+  counted little 16 2 -D mapreduce.shuffle.rdma.min.bytes=256m -D mapreduce.job.reduce.slowstart.completedmaps=1
+  [ "$(counter_of little-rdma HTTP_SMALL_JOB)" -gt 0 ]
+}
 case_skew() {
   text
   both skew streaming -D mapreduce.job.reduces=4 -input /text -output OUT -reducer 'sort' \

@@ -57,11 +57,12 @@ prepare_hadoop_home() {
 }
 
 # mapred_job KIND JAR ARGS...: Runs a job of MapReduce on node0, as `hadoop jar` does. JAR is a path, examples or streaming; with these two
-# the job shuffles by the node services unless KIND is http.
+# the job shuffles by the node services unless KIND is http, however small it is.
 mapred_job() {
   local kind=$1 jar=$2 command rdma=()
   shift 2
   [ "$kind" = http ] || rdma=(-libjars "$MAPREDUCE_JAR"
+    -D mapreduce.shuffle.rdma.min.bytes=0
     -D mapreduce.job.reduce.shuffle.consumer.plugin.class=org.shufflerdma.mapreduce.RdmaShuffle
     -D "mapreduce.job.map.output.collector.class=org.shufflerdma.mapreduce.GrantingBuffer,org.apache.hadoop.mapred.MapTask\$MapOutputBuffer")
   case $jar in

@@ -38,8 +38,8 @@ public final class RdmaShuffle<K, V> implements ShuffleConsumerPlugin<K, V> {
           : null;
       if (grant != null) {
         grant.leave(); // there need not have been a map task on this host
-        ShuffleConsumerPlugin<K, V> ours =
-            new RdmaReduceShuffle<>(grant, portOf(context.getJobConf()));
+        ShuffleConsumerPlugin<K, V> ours = new RdmaReduceShuffle<>(
+            grant, portOf(context.getJobConf()), new JobSize(context.getJobConf()));
         ours.init(context);
         chosen = ours;
       } else {

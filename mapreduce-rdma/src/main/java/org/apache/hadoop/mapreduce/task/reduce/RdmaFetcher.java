@@ -19,6 +19,7 @@ import org.apache.hadoop.mapreduce.security.IntermediateEncryptedStream;
 import org.apache.hadoop.util.Time;
 import org.shufflerdma.mapreduce.HostOutputs;
 import org.shufflerdma.mapreduce.JobGrant;
+import org.shufflerdma.mapreduce.JobSize;
 import org.shufflerdma.mapreduce.LocalOutputs;
 import org.shufflerdma.mapreduce.NodeServiceClient;
 import org.slf4j.Logger;
@@ -51,6 +52,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
   }
 
   private final JobConf conf;
+  private final JobSize size;
   private final Set<TaskAttemptID> byHttp;
   private final HostOutputs service;
   private final LocalOutputs local;
@@ -66,6 +68,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
       ExceptionReporter exceptionReporter,
       JobGrant grant,
       int port,
+      JobSize size,
       Set<TaskAttemptID> byHttp) {
     super(
         context.getJobConf(),
@@ -77,6 +80,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         exceptionReporter,
         context.getReduceTask().getShuffleSecret());
     this.conf = context.getJobConf();
+    this.size = size;
     this.byHttp = byHttp;
     this.service = new HostOutputs(grant, port, reduce);
     this.local = new LocalOutputs(conf);
@@ -85,9 +89,17 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
   @Override
   protected void copyFromHost(MapHost host) throws IOException {
     String name = host.getHostName().replaceFirst(":[0-9]*$", "");
-    if (!local.isHere(name) && !service.isOpen()) {
-      super.copyFromHost(host);
-      return;
+    if (!local.isHere(name)) {
+      if (!service.isOpen()) {
+        super.copyFromHost(host);
+        return;
+      }
+      if (size.isSmall()) {
+        Set<TaskAttemptID> maps = new LinkedHashSet<>(scheduler.getMapsForHost(host));
+        maps.forEach(map -> leave(map, "SMALL_JOB"));
+        copyByHttp(host, maps);
+        return;
+      }
     }
     Set<TaskAttemptID> left = new LinkedHashSet<>(scheduler.getMapsForHost(host));
     Set<TaskAttemptID> toHttp;
@@ -241,8 +253,9 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
   }
 
   private void leave(TaskAttemptID map, String reason) {
-    byHttp.add(map);
-    count("HTTP_" + reason, 1);
+    if (byHttp.add(map)) {
+      count("HTTP_" + reason, 1);
+    }
   }
 
   /** Takes one output; {@link Outcome#DONE} if the next one may be taken. */

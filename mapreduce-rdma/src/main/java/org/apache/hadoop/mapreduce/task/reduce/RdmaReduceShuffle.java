@@ -14,6 +14,7 @@ import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.mapreduce.JobGrant;
+import org.shufflerdma.mapreduce.JobSize;
 
 /**
  * What {@link Shuffle} does, with {@link RdmaFetcher}s instead of its own. Schedule, merge, counters and what happens to failures are
@@ -32,6 +33,7 @@ public final class RdmaReduceShuffle<K, V>
 
   private final JobGrant grant;
   private final int port;
+  private final JobSize size;
   private @Nullable Run<K, V> run;
 
   // Guarded by this.
@@ -79,10 +81,12 @@ public final class RdmaReduceShuffle<K, V>
   /**
    * @param grant of the job
    * @param port at which the node service of this host answers
+   * @param size of the job
    */
-  public RdmaReduceShuffle(JobGrant grant, int port) {
+  public RdmaReduceShuffle(JobGrant grant, int port, JobSize size) {
     this.grant = grant;
     this.port = port;
+    this.size = size;
   }
 
   @Override
@@ -110,7 +114,15 @@ public final class RdmaReduceShuffle<K, V>
     List<RdmaFetcher<K, V>> fetchers = new ArrayList<>();
     for (int i = 0; i < conf.getInt(MRJobConfig.SHUFFLE_PARALLEL_COPIES, DEFAULT_COPIES); i++) {
       RdmaFetcher<K, V> fetcher = new RdmaFetcher<>(
-          parts.context, parts.scheduler, parts.merger, parts.metrics, this, grant, port, byHttp);
+          parts.context,
+          parts.scheduler,
+          parts.merger,
+          parts.metrics,
+          this,
+          grant,
+          port,
+          size,
+          byHttp);
       fetchers.add(fetcher);
       fetcher.start();
     }
