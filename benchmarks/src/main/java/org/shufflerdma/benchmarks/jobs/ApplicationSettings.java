@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.jobs;
 
+import java.io.File;
 import java.io.IOException;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
@@ -9,12 +10,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.launcher.JavaModuleOptions;
-import org.apache.spark.util.Utils;
 
 /** What the figures of an application depend on, beside the machine and the commit. */
 public final class ApplicationSettings {
@@ -42,7 +44,10 @@ public final class ApplicationSettings {
         settings.put(each._1(), value);
       }
     }
-    Path local = Path.of(Utils.getConfiguredLocalDirs(spark.getConf())[0]);
+    // Utils.getConfiguredLocalDirs would tell it, but takes another type of configuration since
+    // Spark 4.1.
+    File blocks = SparkEnv.get().blockManager().diskBlockManager().localDirs()[0];
+    Path local = Objects.requireNonNull(blocks.toPath().toAbsolutePath().getParent());
     settings.put("folder of shuffle files", String.valueOf(local.getFileName()));
     settings.put("its file system", fileSystem(local));
     settings.put(
