@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.shufflerdma.benchmarks.report.ResultLog;
 import org.shufflerdma.benchmarks.report.Run;
@@ -25,12 +26,25 @@ import org.shufflerdma.benchmarks.report.Run;
  * rdma} the plugin. The others wait while one works. Every job is a line in the file of results; a
  * round that is in the file already is not run again.
  *
- * <p>Arguments: RESULTS COMMIT LOG APPLICATIONS ROUNDS COLD ROWS SHAPE,... NAME SIDE,... COMMAND...; NAME is that of the
+ * <p>Arguments: RESULTS COMMIT LOG APPLICATIONS ROUNDS COLD ROWS SCENARIO,... NAME SIDE,... COMMAND...; NAME is that of the
  * benchmark, and the command starts a driver if {@code --driver SIDE} and settings follow its first
- * word.
+ * word. A scenario is a shape, or SHAPE/ROOM to let the plugin register no more than ROOM bytes on an executor.
  */
 public final class JobBench {
   private static final int WARM_UPS = 2;
+
+  /** @param label names it in the file of results */
+  private record Scenario(String label, JobShape shape, Map<String, String> settings) {
+    static Scenario ofLabel(String label) {
+      String[] parts = label.split("/", 2);
+      JobShape shape = JobShape.ofLabel(parts[0]);
+      Map<String, String> settings = new TreeMap<>(shape.settings());
+      if (parts.length > 1) {
+        settings.put("spark.shuffle.rdma.maxRegisteredBytes", parts[1]);
+      }
+      return new Scenario(label, shape, settings);
+    }
+  }
 
   private final ResultLog results;
   private final Path log;
@@ -57,29 +71,29 @@ public final class JobBench {
   public static void main(String[] arguments) throws IOException {
     JobBench bench = new JobBench(arguments);
     for (String label : arguments[7].split(",", -1)) {
-      JobShape shape = JobShape.ofLabel(label);
-      System.err.println(shape.description());
-      bench.measureWarm(shape);
-      bench.measureCold(shape);
+      Scenario scenario = Scenario.ofLabel(label);
+      System.err.println(scenario.shape().description());
+      bench.measureWarm(scenario);
+      bench.measureCold(scenario);
     }
   }
 
-  private boolean isDone(JobShape shape, String phase, int application, int round, String side) {
-    return results.has(name + ", " + phase, shape.label(), application, round, side);
+  private boolean isDone(Scenario scenario, String phase, int application, int round, String side) {
+    return results.has(name + ", " + phase, scenario.label(), application, round, side);
   }
 
   /** Leaves what an application has done that did not come to its end, and takes another one. */
-  private void measureWarm(JobShape shape) throws IOException {
+  private void measureWarm(Scenario scenario) throws IOException {
     int complete = 0;
     for (int application = 0; complete < applications; application++) {
       int number = application;
       long done = sides.stream()
           .mapToLong(side -> IntStream.range(0, rounds)
-              .filter(round -> isDone(shape, "warm", number, round, side))
+              .filter(round -> isDone(scenario, "warm", number, round, side))
               .count())
           .sum();
       if (done == 0) {
-        measureWarm(shape, number);
+        measureWarm(scenario, number);
       }
       if (done == 0 || done == (long) sides.size() * rounds) {
         complete++;
@@ -88,17 +102,17 @@ public final class JobBench {
   }
 
   /** Rounds of jobs in an application of each side, whose first jobs are not counted but kept. */
-  private void measureWarm(JobShape shape, int number) throws IOException {
+  private void measureWarm(Scenario scenario, int number) throws IOException {
     Map<String, Application> started = new LinkedHashMap<>();
     try {
       for (String side : sides) {
-        started.put(side, start(shape, side));
+        started.put(side, start(scenario, side));
       }
       for (int i = 0; i < WARM_UPS; i++) {
-        runRound(shape, "warm-up", number, i, started);
+        runRound(scenario, "warm-up", number, i, started);
       }
       for (int i = 0; i < rounds; i++) {
-        runRound(shape, "warm", number, i, started);
+        runRound(scenario, "warm", number, i, started);
       }
     } finally {
       for (Application application : started.values()) {
@@ -108,20 +122,20 @@ public final class JobBench {
   }
 
   /** Rounds of first jobs of new applications, each alone on the machine. */
-  private void measureCold(JobShape shape) throws IOException {
+  private void measureCold(Scenario scenario) throws IOException {
     for (int number = 0; number < coldRounds; number++) {
       for (String side : order(sides, number)) {
-        if (!isDone(shape, "cold", number, 0, side)) {
-          try (Application application = start(shape, side)) {
-            run(shape, "cold", number, 0, side, application);
+        if (!isDone(scenario, "cold", number, 0, side)) {
+          try (Application application = start(scenario, side)) {
+            run(scenario, "cold", number, 0, side, application);
           }
         }
       }
     }
   }
 
-  private Application start(JobShape shape, String side) throws IOException {
-    return Application.start(command, side, shape.settings(), log);
+  private Application start(Scenario scenario, String side) throws IOException {
+    return Application.start(command, side, scenario.settings(), log);
   }
 
   /** Every other round goes backwards. */
@@ -134,23 +148,23 @@ public final class JobBench {
   }
 
   private void runRound(
-      JobShape shape, String phase, int number, int round, Map<String, Application> started)
+      Scenario scenario, String phase, int number, int round, Map<String, Application> started)
       throws IOException {
     for (String side : order(sides, round)) {
-      run(shape, phase, number, round, side, Objects.requireNonNull(started.get(side)));
+      run(scenario, phase, number, round, side, Objects.requireNonNull(started.get(side)));
     }
   }
 
   private void run(
-      JobShape shape, String phase, int number, int round, String side, Application application)
+      Scenario scenario, String phase, int number, int round, String side, Application application)
       throws IOException {
-    JsonNode job = application.ask("job " + shape.label() + " " + rows);
+    JsonNode job = application.ask("job " + scenario.shape().label() + " " + rows);
     Map<String, Object> more = new LinkedHashMap<>(Map.of("rows", rows));
     job.properties().forEach(measured -> more.put(measured.getKey(), measured.getValue()));
     results.add(
         new Run(
             name + ", " + phase,
-            shape.label(),
+            scenario.label(),
             number,
             round,
             side,
@@ -160,7 +174,7 @@ public final class JobBench {
     System.err.printf(
         Locale.ROOT,
         "%s %s %d.%d %s: %.2f s, CPU %.2f s%n",
-        shape.label(),
+        scenario.label(),
         phase,
         number,
         round,
