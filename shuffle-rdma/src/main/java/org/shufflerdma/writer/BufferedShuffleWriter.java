@@ -98,21 +98,33 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
 
   /** Returns the number of records. */
   private long serialize(Iterator<Product2<K, V>> records) throws IOException {
+    try (RecordStreams streams = RecordStreams.of(dependency.serializer(), buffers, partitions)) {
+      try {
+        return serialize(records, streams);
+      } catch (Throwable t) {
+        buffers
+            .discard(); // a task that has failed or been killed must not wait for memory to end its
+        // streams
+        throw t;
+      }
+    }
+  }
+
+  private long serialize(Iterator<Product2<K, V>> records, RecordStreams streams)
+      throws IOException {
     Partitioner partitioner = dependency.partitioner();
     RecordChecksums known = recordChecksums;
     long count = 0;
-    try (RecordStreams streams = RecordStreams.of(dependency.serializer(), buffers, partitions)) {
-      while (records.hasNext()) {
-        Product2<K, V> record = records.next();
-        K key = record._1();
-        V value = record._2();
-        int partition = partitioner.getPartition(key);
-        streams.write(partition, key, value);
-        if (known != null) {
-          known.add(partition, key, value);
-        }
-        count++;
+    while (records.hasNext()) {
+      Product2<K, V> record = records.next();
+      K key = record._1();
+      V value = record._2();
+      int partition = partitioner.getPartition(key);
+      streams.write(partition, key, value);
+      if (known != null) {
+        known.add(partition, key, value);
       }
+      count++;
     }
     return count;
   }

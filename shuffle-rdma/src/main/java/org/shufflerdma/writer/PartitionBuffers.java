@@ -45,6 +45,9 @@ final class PartitionBuffers extends MemoryConsumer implements AutoCloseable {
   /** From the beginning of a spill to its end. Spark may hide from the task that one has failed, whose bytes are not whole then. */
   private boolean isSpilling;
 
+  /** Nobody wants the map output any more. */
+  private boolean discards;
+
   PartitionBuffers(
       TaskContext context, int partitions, BlockEncoding encoding, SpillFile.Maker files) {
     super(
@@ -69,6 +72,9 @@ final class PartitionBuffers extends MemoryConsumer implements AutoCloseable {
 
   /** Says that buffers have grown, and asks for memory. They may hold nothing afterwards. */
   void grew(long more) throws IOException {
+    if (discards) {
+      return;
+    }
     bytes += more;
     peakBytes = Math.max(peakBytes, bytes - FREE_BYTES);
     if (bytes > FREE_BYTES + getUsed()) {
@@ -78,6 +84,11 @@ final class PartitionBuffers extends MemoryConsumer implements AutoCloseable {
     if (bytes > FREE_BYTES + getUsed()) {
       spillAll();
     }
+  }
+
+  /** What is still written, such as the ends of streams, asks for no memory and spills nothing. */
+  void discard() {
+    discards = true;
   }
 
   @Override

@@ -46,6 +46,8 @@ final class SpillFile implements AutoCloseable {
   private @Nullable FileInputStream in;
 
   /**
+   * Truncates the file. If that fails the file is deleted, since Spark may have made it already.
+   *
    * @param encryption Spark's, which returns its argument if there is none, as does {@code decryption}
    */
   SpillFile(
@@ -59,7 +61,12 @@ final class SpillFile implements AutoCloseable {
     this.decryption = decryption;
     this.segments = new long[partitions][];
     this.counts = new int[partitions];
-    this.end = new End(new FileOutputStream(file));
+    try {
+      this.end = new End(new FileOutputStream(file));
+    } catch (IOException e) {
+      file.delete();
+      throw e;
+    }
   }
 
   /** The end of the file. Closing it ends a segment. */

@@ -18,20 +18,57 @@ import org.apache.spark.memory.MemoryMode;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A spill for another consumer fails. Spark makes an OutOfMemoryError of that, which some operators take for a small memory. */
+/**
+ * What is written after a map output has failed, be it for a spill for another consumer, of which Spark makes an
+ * OutOfMemoryError that some operators take for a small memory.
+ */
 class FailedSpillTest {
   @TempDir
   private Path folder;
 
-  @Test
-  void whatIsWrittenAfterASpillThatHasFailedIsNoOutput() {
-    SparkConf conf = new SparkConf(false)
+  private static JavaSparkContext spark() {
+    return new JavaSparkContext(new SparkConf(false)
         .setMaster("local[1]")
         .setAppName("spills")
         .set("spark.ui.enabled", "false")
         .set("spark.driver.bindAddress", "127.0.0.1")
-        .set("spark.driver.host", "127.0.0.1");
-    try (JavaSparkContext context = new JavaSparkContext(conf)) {
+        .set("spark.driver.host", "127.0.0.1"));
+  }
+
+  /** As the streams of a task that has failed do when they are closed. */
+  @Test
+  void whatNobodyWantsAnyMoreTakesNoMemory() {
+    try (JavaSparkContext context = spark()) {
+      assertThat(context
+              .parallelize(List.of(true, false), 1)
+              .map(FailedSpillTest::memoryTakenBy)
+              .collect())
+          .satisfiesExactly(
+              wanted -> assertThat(wanted).isGreaterThanOrEqualTo(4 << 20),
+              discarded -> assertThat(discarded).isZero());
+    }
+  }
+
+  private static long memoryTakenBy(boolean wanted) throws IOException {
+    try (PartitionBuffers buffers = new PartitionBuffers(
+        TaskContext.get(), 1, new StreamEncoding(UnaryOperator.identity()), partitions -> {
+          throw new IOException("a spill");
+        })) {
+      buffers.of(0).write(new byte[2 << 20]);
+      long before = buffers.getUsed();
+      if (!wanted) {
+        buffers.discard();
+      }
+      for (int i = 0; i < 8; i++) {
+        buffers.of(0).write(new byte[1 << 20]);
+      }
+      return buffers.getUsed() - before;
+    }
+  }
+
+  @Test
+  void whatIsWrittenAfterASpillThatHasFailedIsNoOutput() {
+    try (JavaSparkContext context = spark()) {
       String file = folder.resolve("spilled").toString();
       List<String> ends = context
           .parallelize(List.of(true, false), 1)

@@ -53,6 +53,15 @@ class SpillFileTest {
     assertThat(folder).isEmptyDirectory();
   }
 
+  /** For an external shuffle service that deletes files, Spark has made it before. */
+  @Test
+  void aFileThatCannotBeOpenedIsDeleted() {
+    assertThat(folder.resolve("spilled").toFile().mkdir())
+        .isTrue(); // which no stream can be opened for
+    assertThatThrownBy(this::file).isInstanceOf(IOException.class);
+    assertThat(folder).isEmptyDirectory();
+  }
+
   /** Those of Spark's encryption hold memory outside the heap. */
   @Test
   void theStreamsOfAllSegmentsAreClosed() throws IOException {
