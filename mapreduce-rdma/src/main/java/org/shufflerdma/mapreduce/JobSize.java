@@ -29,6 +29,7 @@ public final class JobSize {
   private final long leastBytes;
 
   // Guarded by this.
+  private final Map<String, Long> lengths = new HashMap<>(); // of outputs that are whole
   private boolean isLarge; // which stays so, because the device is open for it by then
   private boolean isLogged;
 
@@ -77,23 +78,28 @@ public final class JobSize {
     return false;
   }
 
-  /** By the mean of the outputs on this host; NaN if there is none. */
+  /** Guarded by this. By the mean of the outputs on this host; NaN if there is none. */
   private double estimatedBytes() {
-    Map<String, Long> lengths = new HashMap<>();
+    Map<String, Long> more = new HashMap<>();
     Set<String> complete = new HashSet<>();
     for (String dir : localDirs) {
-      File[] outputs = new File(dir, "output").listFiles();
-      for (File output : outputs == null ? new File[0] : outputs) {
-        File bytes = new File(output, "file.out");
-        if (bytes.exists()) {
-          lengths.put(output.getName(), bytes.length());
-        }
-        if (new File(output, "file.out.index").exists()) { // Hadoop makes it last, on any disk
-          complete.add(output.getName());
+      File outputs = new File(dir, "output");
+      String[] names = outputs.list();
+      for (String name : names == null ? new String[0] : names) {
+        if (!lengths.containsKey(name)) { // a host can have thousands, and each fetch asks
+          File bytes = new File(outputs, name + "/file.out");
+          if (bytes.exists()) {
+            more.put(name, bytes.length());
+          }
+          if (new File(outputs, name + "/file.out.index")
+              .exists()) { // Hadoop makes it last, on any disk
+            complete.add(name);
+          }
         }
       }
     }
-    lengths.keySet().retainAll(complete);
+    more.keySet().retainAll(complete);
+    lengths.putAll(more);
     return maps * lengths.values().stream().mapToLong(Long::longValue).average().orElse(Double.NaN);
   }
 }

@@ -69,6 +69,17 @@ class JobSizeTest {
   }
 
   @Test
+  void anOutputIsLookedAtOnce() throws IOException {
+    leaveOutput(first, "a", 100);
+    JobSize size = new JobSize(conf);
+    assertThat(size.isSmall()).isTrue();
+    leave(first, "a", "file.out", 10_000);
+    assertThat(size.isSmall()).isTrue();
+    leaveOutput(first, "b", 200);
+    assertThat(size.isSmall()).isFalse();
+  }
+
+  @Test
   void aJobMayTurnOutToBeLargeAndStaysSo() throws IOException {
     leaveOutput(first, "a", 1);
     JobSize size = new JobSize(conf);

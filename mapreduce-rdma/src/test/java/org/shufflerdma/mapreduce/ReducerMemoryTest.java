@@ -167,6 +167,39 @@ class ReducerMemoryTest {
   }
 
   @Test
+  void whoKeepsOutputsWhateverItSaysGivesWayToOthers() throws Exception {
+    try (Scene scene = new Scene(directory, MIB)) {
+      JobOutputs keeping = scene.job("alice");
+      List<String> all = write(keeping, 4, 240_000); // there is room for less
+      JobOutputs job = scene.job("bob");
+      List<String> wanted = write(job, 4, 230_000);
+      try (NodeServiceClient keeper = scene.connect(keeping.grant());
+          NodeServiceClient client = scene.connect(job.grant())) {
+        int request = keeper.fetch(0, Scene.HOST, all);
+        for (int i = 0; i < all.size(); i++) {
+          keeper.next(request);
+        }
+        Deadline deadline = Deadline.afterMs(150_000);
+        while (scene.service.metric("reducers") > 1 && !deadline.expired()) {
+          try {
+            keeper.stay();
+          } catch (NodeServiceClient.LostOutputsException e) {
+            break; // it has been told
+          }
+          Scene.fetch(client, 0, wanted);
+          Thread.sleep(500);
+        }
+        Object bytes = "";
+        while (!(bytes instanceof byte[]) && !deadline.expired()) {
+          bytes = Scene.fetch(client, wanted.get(0));
+        }
+        assertThat(bytes).isInstanceOf(byte[].class);
+        assertThat(scene.service.metric("reducers")).isEqualTo(1);
+      }
+    }
+  }
+
+  @Test
   void whoReadsSlowlyKeepsItsOutputs() throws Exception {
     try (Scene scene = new Scene(directory, MIB)) {
       JobOutputs slow = scene.job("alice");
@@ -247,6 +280,15 @@ class ReducerMemoryTest {
       scene.service.start();
       assertThat(scene.slabs()).isEmpty();
       scene.assertServes(job);
+    }
+  }
+
+  /** A lock for reading excludes the service's own, and takes no more than a file that can be opened for reading. */
+  @Test
+  void nobodyElseCanHoldTheLockOfTheFolder() throws Exception {
+    try (Scene scene = new Scene(directory, 16 * MIB)) {
+      assertThat(Files.getPosixFilePermissions(scene.shared.resolve("lock")))
+          .isEqualTo(PosixFilePermissions.fromString("rw-------"));
     }
   }
 

@@ -4,8 +4,9 @@ package org.shufflerdma.nodeservice;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -25,8 +26,14 @@ final class Reducer implements ControlChannel.Owner {
   /** More than the answers to so many outputs take. */
   static final int MAX_UNSENT_BYTES = 64 << 10;
 
-  /** A reducer releases an output as soon as it has copied it. */
+  /** What it can take of the heap by what it asks for and does not read: names, answers and the channel's buffers. */
+  static final int MAX_HEAP_BYTES = 160 << 10;
+
+  /** A reducer that copies an output says so, and releases it as soon as it has copied it. */
   private static final long IDLE_NS = 10_000_000_000L;
+
+  /** Whatever it says, it does not keep an output for longer while others wait for memory. */
+  private static final long MOST_HELD_NS = 60_000_000_000L;
 
   /** The reason for HTTP of a reducer that releases too little of what it has. */
   static final String HAS_ITS_SHARE = "SHARE";
@@ -36,13 +43,15 @@ final class Reducer implements ControlChannel.Owner {
 
   private record Output(int fetch, int number) {}
 
+  private record Held(RegisteredSlice bytes, long sinceNs) {}
+
   private final Application application;
   private final ControlChannel channel;
   private final ReducerServer server;
 
   // Guarded by this.
   private final Set<Output> asked = new HashSet<>();
-  private final Map<Output, RegisteredSlice> held = new HashMap<>();
+  private final Map<Output, Held> held = new LinkedHashMap<>(); // the oldest first
   private final Set<BackgroundFetch> fetches = new HashSet<>();
   private long heldBytes;
   private long heardNs = System.nanoTime();
@@ -86,12 +95,16 @@ final class Reducer implements ControlChannel.Owner {
 
   /** It may have been stopped, or want to keep others from their outputs. It can have the rest by HTTP. */
   void endIfIdle() {
+    long nowNs = System.nanoTime();
     boolean isIdle;
+    boolean keeps;
     synchronized (this) {
-      isIdle = !held.isEmpty() && System.nanoTime() - heardNs > IDLE_NS;
+      isIdle = !held.isEmpty() && nowNs - heardNs > IDLE_NS;
+      keeps = !held.isEmpty() && nowNs - held.values().iterator().next().sinceNs() > MOST_HELD_NS;
     }
-    if (isIdle) {
-      end(new ProtocolException("it holds outputs and says nothing while others wait for memory"));
+    if (isIdle || keeps) {
+      end(new ProtocolException("it holds outputs and "
+          + (isIdle ? "says nothing" : "does not release them") + " while others wait for memory"));
     }
   }
 
@@ -184,10 +197,11 @@ final class Reducer implements ControlChannel.Owner {
       if (closed || !asked.remove(output)) {
         return false;
       }
+      long nowNs = System.nanoTime();
       if (held.isEmpty()) { // it had nothing to say something about
-        heardNs = System.nanoTime();
+        heardNs = nowNs;
       }
-      held.put(output, bytes);
+      held.put(output, new Held(bytes, nowNs));
       heldBytes += bytes.lengthBytes();
     }
     server.delivered(lengthBytes);
@@ -205,32 +219,32 @@ final class Reducer implements ControlChannel.Owner {
 
   /** One that is not held has been released before. */
   private void release(ReducerMessages.Release wanted) {
-    RegisteredSlice bytes;
+    Held released;
     synchronized (this) {
-      bytes = held.remove(new Output(wanted.id(), wanted.output()));
-      if (bytes != null) {
-        heldBytes -= bytes.lengthBytes();
+      released = held.remove(new Output(wanted.id(), wanted.output()));
+      if (released != null) {
+        heldBytes -= released.bytes().lengthBytes();
       }
     }
-    if (bytes != null) {
-      bytes.release();
+    if (released != null) {
+      released.bytes().release();
     }
   }
 
   @Override
   public void closed(IOException why) {
-    Map<Output, RegisteredSlice> left;
+    List<Held> left;
     Set<BackgroundFetch> toCancel;
     synchronized (this) {
       closed = true;
-      left = Map.copyOf(held);
+      left = List.copyOf(held.values());
       held.clear();
       heldBytes = 0;
       toCancel = Set.copyOf(fetches);
       fetches.clear();
     }
     toCancel.forEach(BackgroundFetch::cancel);
-    left.values().forEach(RegisteredSlice::release);
+    left.forEach(each -> each.bytes().release());
     server.ended(this, why);
   }
 }

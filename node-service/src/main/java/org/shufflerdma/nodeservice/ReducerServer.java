@@ -3,10 +3,12 @@ package org.shufflerdma.nodeservice;
 
 import java.io.IOException;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
@@ -30,17 +32,21 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
   /** Jobs whose devices can be opened at a time. */
   private static final int OPENERS = 4;
 
-  /** Of all users. A reducer has five connections by default. */
-  private static final int MAX_CONNECTIONS = 2048;
+  /** Of all users, as far as two fifths of the heap suffice. A reducer has five connections by default. */
+  private static final int MAX_CONNECTIONS =
+      (int) Math.min(2048, Runtime.getRuntime().maxMemory() / 5 * 2 / Reducer.MAX_HEAP_BYTES);
 
-  private static final int MAX_CONNECTIONS_OF_A_USER = 1024;
+  private static final int MAX_CONNECTIONS_OF_A_USER = MAX_CONNECTIONS / 2;
 
   /** Several times the interval at which memory is looked for. */
   private static final long PAUSE_NS = 2_000_000_000L;
 
   private final Applications applications;
   private final StagingBudget budget;
-  private final String bootId;
+
+  /** Null if it cannot be read, so that nobody can prove to be on this host. */
+  private final @Nullable String bootId;
+
   private final PerPeerExecutor<Application> openers;
   private final Set<Reducer> reducers = ConcurrentHashMap.newKeySet();
   private final LongAdder outputs = new LongAdder();
@@ -53,23 +59,39 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
   private final Acquired acquired = new Acquired();
 
   /** @param budget in which what reducers hold counts */
-  ReducerServer(Applications applications, StagingBudget budget) throws IOException {
+  ReducerServer(Applications applications, StagingBudget budget) {
     this.applications = applications;
     this.budget = budget;
-    this.bootId = ReducerMessages.bootId();
+    this.bootId = bootIdIfReadable();
     ThreadPoolExecutor workers = Workers.pool("reducers", OPENERS);
     this.openers = new PerPeerExecutor<>(workers, 1);
     acquired.keep(workers::shutdownNow);
   }
 
+  private static @Nullable String bootIdIfReadable() {
+    try {
+      return ReducerMessages.bootId();
+    } catch (IOException e) {
+      LOG.warn(
+          "Reducers of MapReduce are not served, as the boot of this kernel is not told: {}",
+          e.toString());
+      return null;
+    }
+  }
+
   @Override
   public CompletionStage<ProvedServer.Terms> termsFor(byte[] name) {
+    String boot = bootId;
+    if (boot == null) {
+      return CompletableFuture.failedFuture(
+          new ProtocolException("the boot of this kernel is not told"));
+    }
     String job = LookupMessages.appIdOf(name);
     return applications
         .find(job)
         .thenApply(application -> new ProvedServer.Terms(
             ReducerMessages.proofFor(application.grant().identity()),
-            ReducerMessages.contextOf(job, bootId),
+            ReducerMessages.contextOf(job, boot),
             ReducerMessages.MAX_BYTES,
             (channel, address) -> admit(application, channel)));
   }

@@ -30,6 +30,10 @@ final class SharedFolder implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SharedFolder.class);
   private static final Set<PosixFilePermission> NOT_LISTED =
       PosixFilePermissions.fromString("rwx--x--x");
+
+  /** Of the file with the lock: who can open it for reading can hold a lock that excludes this one. */
+  private static final Set<PosixFilePermission> OWN = PosixFilePermissions.fromString("rw-------");
+
   private static final Path OWN_PROCESS =
       Path.of("/proc/" + ProcessHandle.current().pid());
   private static final String SUFFIX = ".slab";
@@ -112,7 +116,9 @@ final class SharedFolder implements AutoCloseable {
           + " it: remove it, or name another folder");
     }
     FileChannel file = taking.keep(FileChannel.open(
-        folder.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE));
+        folder.resolve("lock"),
+        Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE),
+        PosixFilePermissions.asFileAttribute(OWN)));
     FileLock held = file.tryLock();
     if (held == null) {
       throw new IOException(

@@ -20,6 +20,9 @@ public final class RequestQuota {
   /** What a request counts for beside its ranges. */
   private static final int REQUEST = 4;
 
+  /** What a range of an output with a name counts for. */
+  private static final int NAMED = 2;
+
   private static final int UNIT_BYTES = 100;
 
   private final long most;
@@ -46,7 +49,11 @@ public final class RequestQuota {
   }
 
   static int unitsOf(StageRequest request) {
-    return REQUEST + request.ranges().size();
+    int units = REQUEST;
+    for (StagedRange range : request.ranges()) {
+      units += range.output().isNumbered() ? 1 : NAMED;
+    }
+    return units;
   }
 
   /** False if there is no room for so many. */

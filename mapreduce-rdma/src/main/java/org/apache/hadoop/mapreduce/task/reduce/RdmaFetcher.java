@@ -5,10 +5,12 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.mapred.IndexRecord;
 import org.apache.hadoop.mapred.JobConf;
@@ -17,6 +19,7 @@ import org.apache.hadoop.mapreduce.CryptoUtils;
 import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.hadoop.mapreduce.security.IntermediateEncryptedStream;
 import org.apache.hadoop.util.Time;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.mapreduce.HostOutputs;
 import org.shufflerdma.mapreduce.JobGrant;
 import org.shufflerdma.mapreduce.JobSize;
@@ -56,6 +59,9 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
   private final Set<TaskAttemptID> byHttp;
   private final HostOutputs service;
   private final LocalOutputs local;
+
+  /** Why the service has not brought outputs of this turn that another turn may find there. */
+  private final Map<TaskAttemptID, String> missing = new HashMap<>();
 
   /** What is read and cannot be taken is read again, so a reducer that had no memory asks for less. */
   private int atOnce = MOST_AT_ONCE;
@@ -101,6 +107,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         return;
       }
     }
+    missing.clear();
     Set<TaskAttemptID> left = new LinkedHashSet<>(scheduler.getMapsForHost(host));
     Set<TaskAttemptID> toHttp;
     try {
@@ -111,6 +118,8 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
       }
     }
     if (!toHttp.isEmpty()) {
+      missing.keySet().retainAll(toHttp);
+      missing.values().forEach(reason -> count("HTTP_" + reason, 1));
       copyByHttp(host, toHttp);
     }
   }
@@ -175,7 +184,9 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         if (outcome != Outcome.DONE) {
           return outcome;
         }
-      } catch (IOException e) {
+      } catch (IOException
+          | RuntimeException
+          | LinkageError e) { // of which Hadoop's SecureIOUtils is capable
         LOG.info("The output of {} is not read from its file: {}", map, e.toString());
         leave(map, "LOCAL");
       }
@@ -187,7 +198,6 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
       MapHost host, String name, List<TaskAttemptID> wanted, Set<TaskAttemptID> left)
       throws IOException {
     boolean isOver = false;
-    Set<TaskAttemptID> refused = new HashSet<>();
     try {
       List<String> names = new ArrayList<>(wanted.size());
       for (TaskAttemptID map : wanted) {
@@ -202,7 +212,6 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         TaskAttemptID map = wanted.get(answer.output());
         String refusal = answer.refusal();
         if (refusal != null) {
-          refused.add(map);
           refused(map, refusal.toUpperCase(Locale.ROOT));
           continue;
         }
@@ -226,12 +235,9 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     } catch (IOException e) {
       LOG.info("The node service brings no map outputs of {}: {}", name, e.toString());
       if (!service.hasEnded()) {
-        count(
-            "HTTP_SERVICE",
-            wanted.stream()
-                .filter(left::contains)
-                .filter(map -> !byHttp.contains(map) && !refused.contains(map))
-                .count());
+        wanted.stream()
+            .filter(map -> left.contains(map) && !byHttp.contains(map))
+            .forEach(map -> missing.putIfAbsent(map, "SERVICE"));
       }
       service.leaveAlone();
       isOver = true;
@@ -246,7 +252,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
   /** Where there was only no room, another attempt may find some. */
   private void refused(TaskAttemptID map, String reason) {
     if (NO_ROOM.contains(reason)) {
-      count("HTTP_" + reason, 1);
+      missing.put(map, reason);
     } else {
       leave(map, reason);
     }
@@ -269,42 +275,53 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
       String counter)
       throws IOException {
     long startMs = Time.monotonicNow();
-    InputStream plain = IntermediateEncryptedStream.wrapIfNecessary(conf, bytes, lengthBytes, null);
+    @Nullable MapOutput<K, V> output = null;
+    CountedOutput<K, V> taken;
     long length = lengthBytes - CryptoUtils.cryptoPadding(conf);
-    long raw = rawBytes - CryptoUtils.cryptoPadding(conf);
-    if (length < 0 || raw < 0) {
-      leave(map, "LENGTH");
-      return Outcome.DONE;
-    }
-    MapOutput<K, V> output;
     try {
-      output = merger.reserve(map, raw, id);
-    } catch (IOException e) {
-      scheduler.reportLocalError(e);
-      return Outcome.LOCAL_ERROR;
-    }
-    if (output == null) {
-      return Outcome.WAIT;
-    }
-    try {
+      InputStream plain =
+          IntermediateEncryptedStream.wrapIfNecessary(conf, bytes, lengthBytes, null);
+      long raw = rawBytes - CryptoUtils.cryptoPadding(conf);
+      if (length < 0 || raw < 0) {
+        leave(map, "LENGTH");
+        return Outcome.DONE;
+      }
+      try {
+        output = merger.reserve(map, raw, id);
+      } catch (IOException e) {
+        scheduler.reportLocalError(e);
+        return Outcome.LOCAL_ERROR;
+      }
+      if (output == null) {
+        return Outcome.WAIT;
+      }
       output.shuffle(host, plain, length, raw, metrics, reporter);
-      scheduler.copySucceeded(map, host, length, startMs, Time.monotonicNow(), output);
+      taken = new CountedOutput<>(output);
+      scheduler.copySucceeded(map, host, length, startMs, Time.monotonicNow(), taken);
     } catch (NodeServiceClient.LostOutputsException e) {
-      output.abort();
+      abort(output);
       throw e;
     } catch (InternalError
         | LinkageError
         | Exception e) { // codecs throw InternalError, as Hadoop's fetcher knows
       LOG.info("The output of {} could not be taken, and comes by HTTP: {}", map, e.toString());
-      output.abort();
+      abort(output);
       leave(map, "WRONG");
       return Outcome.DONE;
     }
     left.remove(map);
     metrics.successFetch();
-    count(counter, length);
-    count("OUTPUTS", 1);
+    if (taken.isCommitted()) {
+      count(counter, length);
+      count("OUTPUTS", 1);
+    }
     return Outcome.DONE;
+  }
+
+  private static void abort(@Nullable MapOutput<?, ?> output) {
+    if (output != null) {
+      output.abort();
+    }
   }
 
   /** A job may have as many counters as {@code mapreduce.job.counters.max} already. */
