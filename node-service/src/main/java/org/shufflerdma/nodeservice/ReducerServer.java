@@ -73,7 +73,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
       return ReducerMessages.bootId();
     } catch (IOException e) {
       LOG.warn(
-          "Reducers of MapReduce are not served, as the boot of this kernel is not told: {}",
+          "Reducers of MapReduce are not served, because the boot id of this kernel cannot be read: {}",
           e.toString());
       return null;
     }
@@ -84,7 +84,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
     String boot = bootId;
     if (boot == null) {
       return CompletableFuture.failedFuture(
-          new ProtocolException("the boot of this kernel is not told"));
+          new ProtocolException("the boot id of this kernel cannot be read"));
     }
     String job = LookupMessages.appIdOf(name);
     return applications

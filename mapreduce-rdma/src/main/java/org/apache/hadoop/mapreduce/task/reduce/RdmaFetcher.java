@@ -186,7 +186,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         }
       } catch (IOException
           | RuntimeException
-          | LinkageError e) { // of which Hadoop's SecureIOUtils is capable
+          | LinkageError e) { // SecureIOUtils fails to load on a secure cluster without libhadoop
         LOG.info("The output of {} is not read from its file: {}", map, e.toString());
         leave(map, "LOCAL");
       }
