@@ -73,7 +73,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
       return ReducerMessages.bootId();
     } catch (IOException e) {
       LOG.warn(
-          "Reducers of MapReduce are not served, because the boot id of this kernel cannot be read: {}",
+          "Reducers of MapReduce are not served until the service can read the boot id of this kernel at its start: {}",
           e.toString());
       return null;
     }

@@ -102,9 +102,8 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
       try {
         return serialize(records, streams);
       } catch (Throwable t) {
-        buffers
-            .discard(); // a task that has failed or been killed must not wait for memory to end its
-        // streams
+        // To end its streams, a task that has failed or been killed must not wait for memory.
+        buffers.discard();
         throw t;
       }
     }

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What is written after a map output has failed, be it for a spill for another consumer, of which Spark makes an
- * OutOfMemoryError that some operators take for a small memory.
+ * What becomes of bytes that are written after a map output has failed. If a spill for another consumer fails, Spark makes an
+ * OutOfMemoryError of that, which some operators take for a small memory.
  */
 class FailedSpillTest {
   @TempDir

@@ -28,7 +28,7 @@ import org.shufflerdma.benchmarks.report.Run;
  *
  * <p>Arguments: RESULTS COMMIT LOG APPLICATIONS ROUNDS COLD ROWS SCENARIO,... NAME SIDE,... COMMAND...; NAME is that of the
  * benchmark, and the command starts a driver if {@code --driver SIDE} and settings follow its first
- * word. A scenario is a shape, or SHAPE/ROOM to let the plugin register no more than ROOM bytes on an executor.
+ * word. A scenario is a shape, or SHAPE/ROOM to let the plugin register no more than ROOM, such as 64m, on an executor.
  */
 public final class JobBench {
   private static final int WARM_UPS = 2;
