@@ -22,7 +22,8 @@ import org.shufflerdma.concurrent.Acquired;
  * round new readers read twice, and connect first. As many owners as readers are the same nodes, of which each
  * reads from all others; they connect in the first round.
  *
- * <p>Arguments: RESULTS COMMIT DIRECTORY APPLICATIONS ROUNDS OWNERS READERS STAGING-BYTES PLACES.
+ * <p>Arguments: RESULTS COMMIT DIRECTORY APPLICATIONS ROUNDS OWNERS READERS STAGING-BYTES HALF-SILENT [KEY=VALUE...], the
+ * last of which are settings of the plugin.
  */
 public final class WideBench {
   private static final int PROCESSES = 4;
@@ -33,8 +34,8 @@ public final class WideBench {
   private final int owners;
   private final int readers;
   private final String stagingBytes;
-  private final String places;
   private final boolean isHalfSilent;
+  private final List<String> conf;
 
   private WideBench(String[] arguments) throws IOException {
     results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
@@ -43,8 +44,8 @@ public final class WideBench {
     owners = Integer.parseInt(arguments[5]);
     readers = Integer.parseInt(arguments[6]);
     stagingBytes = arguments[7];
-    places = arguments[8];
-    isHalfSilent = Boolean.parseBoolean(arguments[9]);
+    isHalfSilent = Boolean.parseBoolean(arguments[8]);
+    conf = List.of(arguments).subList(9, arguments.length);
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -59,6 +60,7 @@ public final class WideBench {
     String outputs = stagingBytes.equals("0")
         ? "registered"
         : "staged in %d MB".formatted(Long.parseLong(stagingBytes) / 1_000_000);
+    int places = WideNode.settings(conf).maxConnections();
     return kind + outputs + ", " + places + " places" + (isHalfSilent ? ", half silent" : "");
   }
 
@@ -148,14 +150,11 @@ public final class WideBench {
     List<OtherJvm> started = new ArrayList<>();
     for (int i = 0; i < processes; i++) {
       int own = nodes / processes + (i < nodes % processes ? 1 : 0);
-      started.add(acquired.keep(OtherJvm.start(
-          List.of(),
-          WideNodes.class,
-          directory.toString(),
-          name + i,
-          Integer.toString(own),
-          staging,
-          places)));
+      List<String> arguments =
+          new ArrayList<>(List.of(directory.toString(), name + i, Integer.toString(own), staging));
+      arguments.addAll(conf);
+      started.add(acquired.keep(
+          OtherJvm.start(List.of(), WideNodes.class, arguments.toArray(String[]::new))));
     }
     return started;
   }

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -30,6 +31,7 @@ final class WideNode implements AutoCloseable {
   private static final long POOL_BYTES = 64 << 20;
   private static final long BUDGET_BYTES = 1L << 32;
   private static final int CORES = 4;
+  private static final String PREFIX = "spark.shuffle.rdma.";
   private static final DirectFetch.Limits LIMITS =
       new DirectFetch.Limits(48 << 20, Integer.MAX_VALUE, Integer.MAX_VALUE);
 
@@ -40,9 +42,7 @@ final class WideNode implements AutoCloseable {
   private final List<long[]> descriptors = new ArrayList<>();
 
   /** @param stagingBytes for readers; 0 registers the outputs */
-  WideNode(String id, Outputs outputs, long stagingBytes, int places) throws Exception {
-    RdmaSettings settings =
-        RdmaSettings.from(Map.of("device", "soft", "maxConnections", Integer.toString(places)), "");
+  WideNode(String id, Outputs outputs, long stagingBytes, RdmaSettings settings) throws Exception {
     transport =
         acquired.keep(Plugin.open(settings, id, POOL_BYTES, InetAddress.getLoopbackAddress()));
     RegisteredArena arena = acquired.keep(new RegisteredArena(
@@ -62,6 +62,20 @@ final class WideNode implements AutoCloseable {
       descriptors.add(
           new long[] {output.descriptorAddress(), output.descriptorRkey(), output.generation()});
     }
+  }
+
+  /**
+   * The settings of a node.
+   *
+   * @param conf KEY=VALUE of the plugin's settings, as one gives them to Spark
+   */
+  static RdmaSettings settings(List<String> conf) {
+    Map<String, String> given = new HashMap<>(Map.of(PREFIX + "device", "soft"));
+    for (String each : conf) {
+      String[] pair = each.split("=", 2);
+      given.put(pair[0], pair[1]);
+    }
+    return RdmaSettings.from(given, PREFIX);
   }
 
   /** Where it is, and what it has. */

@@ -23,7 +23,7 @@ import java.util.stream.Stream;
  * A process with some nodes. It says where they are, and what its nodes have read when it is told a file that names
  * the owners; all of them read at a time. Told {@value #ANEW}, it opens new nodes. It ends with its standard input.
  *
- * <p>Arguments: DIRECTORY NAME NODES STAGING-BYTES PLACES.
+ * <p>Arguments: DIRECTORY NAME NODES STAGING-BYTES [KEY=VALUE...].
  */
 public final class WideNodes implements AutoCloseable {
   static final String ANEW = "anew";
@@ -59,12 +59,13 @@ public final class WideNodes implements AutoCloseable {
   }
 
   private void open() throws Exception {
+    List<String> conf = List.of(arguments).subList(4, arguments.length);
     for (int i = 0; i < Integer.parseInt(arguments[2]); i++) {
       nodes.add(new WideNode(
           arguments[1] + "-" + opened++,
           outputs,
           Long.parseLong(arguments[3]),
-          Integer.parseInt(arguments[4])));
+          WideNode.settings(conf)));
     }
     say(nodes.stream().map(WideNode::said).toList());
   }
