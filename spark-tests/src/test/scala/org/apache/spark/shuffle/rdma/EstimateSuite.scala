@@ -127,7 +127,7 @@ final class EstimateSuite extends AnyFunSuite {
 
   test("a job that computes for long and moves little has nothing to gain", Slow) {
     val (log, counted) = logged() { context =>
-      assert(Jobs.longAndSmall(context).toMap == Map(0 -> 2, 1 -> 2))
+      assert(Jobs.longAndSmall(context).toMap == Map(0 -> 4, 1 -> 4))
     }
     val verdict = (assertCounted(log, counted) \ "verdict").extract[String]
     assert(verdict.startsWith("Nothing to gain here: at most "), verdict)

@@ -60,9 +60,9 @@ object Jobs {
   /** Four seconds of tasks, for which Spark starts more than one executor if it may. */
   def takeTime(context: SparkContext): Unit = context.range(0, 8, 1, 8).foreach(_ => Thread.sleep(500))
 
-  /** Tasks of five seconds that shuffle next to nothing. */
+  /** Tasks of five seconds that shuffle next to nothing, each to every reducer. */
   def longAndSmall(context: SparkContext): Seq[(Int, Int)] =
-    context.parallelize(1 to 4, 4).map { i => Thread.sleep(5000); (i % 2, 1) }.reduceByKey(_ + _, 2).collect().toSeq
+    context.parallelize(1 to 4, 4).flatMap { _ => Thread.sleep(5000); Seq(0 -> 1, 1 -> 1) }.reduceByKey(_ + _, 2).collect().toSeq
 
   /** How many there are, read anew from the shuffle. */
   def records(shuffle: RDD[(Int, Array[Byte])]): Long = shuffle.map(_._2.length).count()
