@@ -3,8 +3,10 @@ package org.shufflerdma.mapreduce;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -14,6 +16,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Await;
+import org.shufflerdma.verbs.TestDevice;
 
 /** A reducer whose node service is stopped or killed waits no longer than it may. */
 @Timeout(120)
@@ -88,6 +92,21 @@ class ServiceFaultsTest {
       assertThatThrownBy(this::impatient).isInstanceOf(IOException.class);
     }
     scene.service.start();
+    scene.assertServes(job);
+  }
+
+  @Test
+  void aReducerIsEndedWithTheDeviceThatReadWhatItHolds() throws Exception {
+    assumeThat(TestDevice.isSoft())
+        .as("faults are asked of the software device")
+        .isTrue();
+    try (NodeServiceClient client = scene.connect(job.grant())) {
+      NodeServiceClient.Answer held = client.next(client.fetch(0, Scene.HOST, List.of(MAP)));
+      assertThat(Scene.bytesOf(held)).isEqualTo(bytes);
+      scene.service.faults.say("raise DEVICE_FATAL");
+      Await.until("the slab is gone", Scene.TIMEOUT_MS, () -> !Files.exists(Path.of(held.file())));
+      assertThatThrownBy(() -> Scene.fetch(client, MAP)).isInstanceOf(IOException.class);
+    }
     scene.assertServes(job);
   }
 

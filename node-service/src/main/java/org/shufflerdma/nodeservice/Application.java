@@ -91,7 +91,10 @@ final class Application implements AutoCloseable {
     }
     pause = Deadline.afterMs(PAUSE_MS);
     failed = true; // until there is another
-    endServing();
+    if (open != null) {
+      endReducers("the device of the job has failed");
+      endServing();
+    }
     Acquired opening = new Acquired();
     try {
       Serving made = grant.isOfJob() ? openJob(opening) : openServing(opening);
@@ -139,6 +142,11 @@ final class Application implements AutoCloseable {
 
   void remove(Reducer reducer) {
     reducers.remove(reducer);
+  }
+
+  /** What they hold would otherwise stay mapped, while it counts no more. */
+  private void endReducers(String why) {
+    reducers.forEach(reducer -> reducer.end(new IOException(why)));
   }
 
   /** Guarded by this. */
@@ -199,13 +207,12 @@ final class Application implements AutoCloseable {
     return open == null ? 0 : open.transport().inboundConnections();
   }
 
-  /** What its reducers hold would otherwise stay mapped, while it counts no more. */
   @Override
   public void close() {
     synchronized (this) {
       closed = true;
     }
-    reducers.forEach(reducer -> reducer.end(new IOException("the application has ended")));
+    endReducers("the application has ended");
     synchronized (this) {
       endServing();
       acquired.close();

@@ -45,7 +45,7 @@ public final class ServiceProcess {
   private Process process;
 
   /** Where the software device of the service takes commands. */
-  final FaultControl faults;
+  public final FaultControl faults;
 
   /**
    * Who runs the service.
