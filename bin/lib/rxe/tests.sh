@@ -98,7 +98,10 @@ long_part() {
   case $name in
     "$first-tests") junit_part "$line" ;;
     *-tests) junit_part "$line" "$RXE_LONG_TESTS" ;;
-    *-node-service) "$@" --memory 6G run env MODULE=node-service "$RXE_TESTS/junit.sh" -p org.shufflerdma.nodeservice ;;
+    *-node-service)
+      alone build node-service test-compile
+      "$@" --memory 6G run env MODULE=node-service "$RXE_TESTS/junit.sh" -p org.shufflerdma.nodeservice
+      ;;
     *-with-spark) "$@" --memory 6G run env MODULE=shuffle-rdma "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader ;;
     *-programs) "$@" --memory 1G pair "$script" "$script" ;;
     *-on-demand) "$@" --memory 6G run "$RXE_TESTS/budget.sh" on-demand ;;
