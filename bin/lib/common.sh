@@ -105,7 +105,7 @@ end_job() {
 # value, and `--archive` sets archive to true. Dashes in a name become underscores. With the spec `...` words that are
 # not options go to the array operands; with `first` all words from the first such word on do.
 parse_options() {
-  local specs=" $1 " kind name
+  local _specs=" $1 " _kind _name # no option is called so
   operands=()
   shift
   while [ $# -gt 0 ]; do
@@ -114,19 +114,19 @@ parse_options() {
       --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
       -*) ;;
       *)
-        case $specs in
+        case $_specs in
           *' ... '*) operands+=("$1"); shift; continue ;;
           *' first '*) operands=("$@"); return ;;
         esac ;;
     esac
-    [[ $1 = *[!.a-z-]* || ! $specs =~ " $1"([=+:]([a-z_]*))?" " ]] && die 2 "unknown option '$1'; bin/$PROGRAM --help lists the options"
-    kind=${BASH_REMATCH[1]:0:1} name=${BASH_REMATCH[2]:-${1#--}} name=${name//-/_}
-    [ -z "$kind" ] || [ -n "${2:-}" ] || die 2 "$1 needs a value; see bin/$PROGRAM --help"
-    case $kind in
-      '') printf -v "$name" true; shift; continue ;;
-      =) printf -v "$name" %s "$2" ;;
-      +) eval "$name+=(\"\$1\" \"\$2\")" ;;
-      :) "$name" "$2" ;;
+    [[ $1 = *[!.a-z-]* || ! $_specs =~ " $1"([=+:]([a-z_]*))?" " ]] && die 2 "unknown option '$1'; bin/$PROGRAM --help lists the options"
+    _kind=${BASH_REMATCH[1]:0:1} _name=${BASH_REMATCH[2]:-${1#--}} _name=${_name//-/_}
+    [ -z "$_kind" ] || [ -n "${2:-}" ] || die 2 "$1 needs a value; see bin/$PROGRAM --help"
+    case $_kind in
+      '') printf -v "$_name" true; shift; continue ;;
+      =) printf -v "$_name" %s "$2" ;;
+      +) eval "$_name+=(\"\$1\" \"\$2\")" ;;
+      :) "$_name" "$2" ;;
     esac
     shift 2
   done

@@ -22,7 +22,7 @@ declare -A CLAIMS=(
   [unbuilt]="bin/softverbs in an unbuilt read-only checkout refuses, and does not use the libraries of the system"
   [foreign_test]="bin/test in the checkout of another user ends with status 2 and the remedy"
   [two_tests]="a second bin/test in the same checkout refuses"
-  [options]="an option that is cut short is unknown"
+  [options]="an option that is cut short is unknown, and a wrong value is refused"
   [resume]="bin/test --all --resume sums up what has passed before"
 )
 # The longest first.
@@ -240,6 +240,7 @@ case_options() {
   expect 2 "unknown option '--orphan'" "$copy/bin/terasort" --orphan
   expect 2 "unknown option '--lis'" "$copy/bin/test" --lis
   expect 2 "unknown option '--'" "$copy/bin/test" -- format
+  expect 2 "kind leek: give faults" "$copy/bin/faults" --kind leek
 }
 
 case_resume() {
