@@ -31,9 +31,11 @@ find_comet() {
 }
 
 # comet_conf MODE: Sets COMET_CONF to the options of spark-submit, but for the jars, the plugins and the executors' class path.
+# The native shuffle takes what Comet's own operators make, so that it needs Spark's ranges converted.
 comet_conf() {
   # shellcheck disable=SC2034
   COMET_CONF=(--driver-class-path "$COMET_JAR" --conf spark.memory.offHeap.enabled=true --conf spark.memory.offHeap.size=1g
     --conf spark.shuffle.manager=org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager
-    --conf spark.comet.shuffle.enabled=true --conf "spark.comet.shuffle.mode=$1")
+    --conf spark.comet.shuffle.enabled=true --conf "spark.comet.shuffle.mode=$1"
+    --conf spark.comet.convert.range.enabled=true)
 }

@@ -3,6 +3,7 @@ package org.shufflerdma.benchmarks.jobs;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -12,6 +13,7 @@ import org.apache.spark.sql.functions;
 /** Shuffles of rows as SQL makes them, in 200 partitions, Spark's default. */
 final class SqlJobs {
   private static final int PARTITIONS = 200;
+  private static final Pattern SPARKS_EXCHANGE = Pattern.compile("(^|[ -])Exchange ");
 
   private SqlJobs() {}
 
@@ -58,7 +60,18 @@ final class SqlJobs {
   /** Sums up a hash of the columns of each row, which no order changes. */
   private static long checksum(Dataset<Row> rows, List<String> columns) {
     String hash = "pmod(xxhash64(" + String.join(", ", columns) + "), 1000000007)";
-    Row sum = rows.selectExpr(hash + " AS hash").agg(functions.sum("hash")).head();
-    return sum.getLong(0);
+    Dataset<Row> sum = rows.selectExpr(hash + " AS hash").agg(functions.sum("hash"));
+    requireExchangesOfComet(sum);
+    return sum.head().getLong(0);
+  }
+
+  /** Where Comet is to shuffle it leaves what it cannot do to Spark, without a word. */
+  private static void requireExchangesOfComet(Dataset<Row> rows) {
+    if (rows.sparkSession().conf().get("spark.comet.shuffle.enabled", "false").equals("true")) {
+      String plan = rows.queryExecution().executedPlan().toString();
+      if (plan.lines().anyMatch(SPARKS_EXCHANGE.asPredicate())) {
+        throw new IllegalStateException("Comet leaves exchanges to Spark:\n" + plan);
+      }
+    }
   }
 }
