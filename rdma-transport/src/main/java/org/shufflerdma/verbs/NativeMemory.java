@@ -4,6 +4,7 @@ package org.shufflerdma.verbs;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -72,6 +73,8 @@ public final class NativeMemory implements AutoCloseable {
       MappedFile mapped = MappedFile.open(file);
       mapped.closeDescriptor();
       return new NativeMemory(mapped.address(), mapped.size(), false, file);
+    } catch (FileAlreadyExistsException e) {
+      throw e; // it is somebody else's
     } catch (Throwable t) {
       Files.deleteIfExists(file);
       throw t;

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -196,6 +197,14 @@ final class MemoryTest {
   private static long freeHugePages() throws IOException {
     Path free = Path.of("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
     return Files.exists(free) ? Long.parseLong(Files.readString(free).strip()) : 0;
+  }
+
+  @Test
+  void aFileThatIsThereAlreadyIsKept() throws Exception {
+    Path file = Files.writeString(directory.resolve("somebody else's"), "kept");
+    assertThatExceptionOfType(FileAlreadyExistsException.class)
+        .isThrownBy(() -> NativeMemory.ofFile(file, 4096));
+    assertThat(file).hasContent("kept");
   }
 
   @Test
