@@ -101,7 +101,7 @@ public final class BlockFetcher implements AutoCloseable {
         settings.leaseMs());
   }
 
-  private static PerPeerExecutor<PeerId> lanes(ThreadPoolExecutor workers) {
+  private static <P> PerPeerExecutor<P> lanes(ThreadPoolExecutor workers) {
     return new PerPeerExecutor<>(workers, Math.max(1, workers.getCorePoolSize() / LANES));
   }
 

@@ -11,7 +11,6 @@ import org.shufflerdma.connection.CompletionPoller;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.ConnectionPool;
 import org.shufflerdma.connection.NoConnectionException;
-import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadCompletion;
 import org.shufflerdma.fetch.descriptor.DescriptorCache;
@@ -29,7 +28,7 @@ import org.shufflerdma.staging.StagingClients;
  * @param staging null if this fetcher has no blocks staged
  * @param services null if there are no node services
  * @param connects run what makes control connections, finds node services and asks hosts, which has deadlines; they run all of
- *     it, also while closing
+ *     it, also while closing; each peer has its lane, and each host whose service is searched for
  */
 public record FetchContext(
     ConnectionPool connections,
@@ -37,7 +36,7 @@ public record FetchContext(
     BufferPool buffers,
     DescriptorCache cache,
     DescriptorSeal seal,
-    PerPeerExecutor<PeerId> connects,
+    PerPeerExecutor<Object> connects,
     BooleanSupplier closed,
     FetchStats stats,
     ReadLimits readLimits,

@@ -70,7 +70,9 @@ record ServiceRoute(
       String host = peer.tcpAddress.getHostString();
       Deadline beginBy = context.progressDeadline();
       peer.search = search;
-      context.connects().execute(peer.peer(), () -> search(services, host, search, beginBy));
+      // One search of a host keeps the others of it waiting, which must not take the workers from
+      // other hosts.
+      context.connects().execute(host, () -> search(services, host, search, beginBy));
     }
     return true;
   }
@@ -78,7 +80,7 @@ record ServiceRoute(
   /** Runs in a worker; after {@code beginBy} it is not worth beginning any more, as the workers have had no time for it. */
   private void search(NodeServices services, String host, Search search, Deadline beginBy) {
     try {
-      if (beginBy.expired() || hasEnded.getAsBoolean()) {
+      if (beginBy.expired() || hasEnded.getAsBoolean() || context.closed().getAsBoolean()) {
         throw new IOException("the node service was not searched in time");
       }
       search.service.complete(services.find(host, context.progressDeadline()));

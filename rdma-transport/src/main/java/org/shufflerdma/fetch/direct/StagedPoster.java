@@ -244,7 +244,9 @@ final class StagedPoster {
   /** Runs in a worker. */
   private void askHost(StagedSlot slot) {
     try {
-      slot.connection.breakIfHostIsLost();
+      if (!context.closed().getAsBoolean()) {
+        slot.connection.breakIfHostIsLost();
+      }
     } finally {
       slot.hostHasBeenAsked();
       wake.run();

@@ -45,7 +45,7 @@ class TaskConnectionsTest extends FetcherScene {
   private final Semaphore woken = new Semaphore(0);
 
   private TaskConnections connections() {
-    PerPeerExecutor<PeerId> unused = new PerPeerExecutor<>(Runnable::run, 1);
+    PerPeerExecutor<Object> unused = new PerPeerExecutor<>(Runnable::run, 1);
     FetchContext context = new FetchContext(
         reader.connections(),
         reader.poller(),
