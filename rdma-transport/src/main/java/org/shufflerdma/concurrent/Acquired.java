@@ -59,7 +59,7 @@ public final class Acquired implements AutoCloseable {
     } catch (StillInUseException e) {
       LOG.error("{} resources are leaked, because a thread may use them", resources.size(), e);
       resources.clear();
-    } catch (Exception e) {
+    } catch (Exception | Error e) { // of a class that is missing, for example
       LOG.error("{} could not be closed", resource, e);
     }
     return false;

@@ -70,12 +70,20 @@ public final class PerPeerExecutor<P> {
       try {
         step.run();
       } catch (Throwable t) { // the peer's other steps need this one's place
-        LOG.error("A step of {} failed", peer, t);
+        report(peer, t);
       }
       step = next(peer);
       if (step != null && handOver(peer, step)) {
         return;
       }
+    }
+  }
+
+  private void report(P peer, Throwable failure) {
+    try {
+      LOG.error("A step of {} failed", peer, failure);
+    } catch (Throwable t) { // without memory, for example; nobody can be told
+      failure.addSuppressed(t);
     }
   }
 

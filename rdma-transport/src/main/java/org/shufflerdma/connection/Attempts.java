@@ -153,6 +153,9 @@ final class Attempts {
             timer.schedule(this::lookAround, LOOK_MS, TimeUnit.MILLISECONDS);
       } catch (RejectedExecutionException e) {
         LOG.debug("The timer has ended, and so will all attempts", e);
+      } catch (Throwable t) { // the next attempt tries again
+        looks.set(false);
+        throw t;
       }
     }
   }

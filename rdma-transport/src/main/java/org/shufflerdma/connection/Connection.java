@@ -444,7 +444,7 @@ public final class Connection {
     try {
       list.failed(knownBreakage());
       list.tell();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.error("The failure of a list of READs from {} could not be reported", peer, e);
     }
   }

@@ -49,6 +49,9 @@ class AcquiredTest {
     acquired.keep(() -> {
       throw new IOException("busy");
     });
+    acquired.keep(() -> {
+      throw new NoClassDefFoundError("of a test");
+    });
     acquired.close();
     assertThat(closed).containsExactly("first");
   }

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.RejectedExecutionException;
+import org.apache.logging.log4j.Level;
 import org.junit.jupiter.api.Test;
 
 class PerPeerExecutorTest {
@@ -45,6 +46,19 @@ class PerPeerExecutorTest {
     lanes.execute(PEER, () -> ran.add("later"));
     work();
     assertThat(ran).containsExactly("one that throws", "next", "later");
+  }
+
+  @Test
+  void aFailureThatCannotBeLoggedDoesNotEither() {
+    FailingLog log = new FailingLog(PerPeerExecutor.class, Level.ERROR);
+    try {
+      lanes.execute(PEER, this::stumble);
+      lanes.execute(PEER, () -> ran.add("next"));
+      work();
+    } finally {
+      log.restore();
+    }
+    assertThat(ran).containsExactly("one that throws", "next");
   }
 
   @Test

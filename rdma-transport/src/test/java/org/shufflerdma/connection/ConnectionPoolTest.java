@@ -18,18 +18,13 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntSupplier;
 import org.apache.logging.log4j.Level;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.core.LogEvent;
-import org.apache.logging.log4j.core.Logger;
-import org.apache.logging.log4j.core.appender.AbstractAppender;
-import org.apache.logging.log4j.core.appender.AppenderLoggingException;
-import org.apache.logging.log4j.core.config.Property;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.FailingLog;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.EventChannel;
@@ -336,37 +331,6 @@ class ConnectionPoolTest {
       assertThat(reserved()).isEqualTo(before);
     });
     await(this::reserved, 0);
-  }
-
-  /** Makes the messages of a class that have some level throw until it is restored. */
-  private static final class FailingLog {
-    private final Level failing;
-    private final Logger log;
-    private final AbstractAppender appender =
-        new AbstractAppender("failing", null, null, false, Property.EMPTY_ARRAY) {
-          @Override
-          public void append(LogEvent event) {
-            if (event.getLevel().equals(failing)) {
-              throw new AppenderLoggingException("of a test");
-            }
-          }
-        };
-
-    private final Level level;
-
-    FailingLog(Class<?> of, Level failing) {
-      this.failing = failing;
-      log = (Logger) LogManager.getLogger(of);
-      level = log.getLevel();
-      appender.start();
-      log.addAppender(appender);
-      log.setLevel(failing);
-    }
-
-    void restore() {
-      log.setLevel(level);
-      log.removeAppender(appender);
-    }
   }
 
   @Test

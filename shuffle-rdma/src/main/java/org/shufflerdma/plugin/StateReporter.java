@@ -53,7 +53,7 @@ final class StateReporter implements AutoCloseable {
         driver.send(ExecutorReport.toWire(now));
         told = now;
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) { // the next report comes all the same
       LOG.debug("The driver was not told the state of this executor", e);
     }
     if (!timer.isShutdown()) {

@@ -234,7 +234,7 @@ public final class RecordSorter<K, V> implements AutoCloseable {
     for (SpilledRun file : files) {
       try {
         file.close();
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
         LOG.warn("The stream of a file of spilled records could not be closed", e);
       }
     }
